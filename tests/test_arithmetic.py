@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -50,7 +52,8 @@ def test_places_among_edges_are_those_of_a_binary_search(n_edges):
 
 @pytest.mark.parametrize("weights", [None, np.array([0.5, 2.0, 4.0, 8.0])])
 def test_a_table_of_codes_adds_up_the_weights_of_every_cell(weights):
-    first, second = np.array([0, 1, 1, 1], dtype=np.int8), np.array([True, False, True, True])
+    first: Any = np.array([0, 1, 1, 1], dtype=np.int8)
+    second: Any = np.array([True, False, True, True])
     third = np.array([299, 0, 7, 7])  # cells are counted beyond the range of the first code
     table = np.zeros((2, 2, 300))
     for place, cell in enumerate(zip(first, second.astype(int), third, strict=True)):

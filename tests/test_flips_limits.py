@@ -71,7 +71,7 @@ def test_a_ladder_decides_at_every_bound_as_a_rule_that_is_priced_there(name, ti
 
     folds, predictions = at(limit.bound)
     cases, number = folds.cases, folds.numbers[0]
-    rows = predictions.believed(BAYES)
+    rows = predictions.posteriors_of(BAYES)
     chances = np.ones(len(rows)) if limit.given is None else rows[:, 1]
     others = other_folds(cases, number, limit)
     ladder = BoundLadder(

@@ -323,8 +323,8 @@ def test_sums_of_terms_that_are_no_numbers_or_are_none_are_not_kept(sums):
 
 
 def test_tuned_systems_have_their_own_decisions_though_their_model_is_recalibrated():
-    models = replace(report_of("baseline").models[0], recalibrated=ScoreTable([0.2], [[1, 1]]))
-    keys = [_key(system, (models,)) for system in report_of("baseline").systems[:2]]
+    model = replace(report_of("baseline").models[0], recalibrated=ScoreTable([0.2], [[1, 1]]))
+    keys = [_key(system, model) for system in report_of("baseline").systems[:2]]
     assert keys == [("new", False, None), ("new", False, "new (tuned)")]
 
 

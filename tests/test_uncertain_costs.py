@@ -44,7 +44,9 @@ def lines() -> tuple[float, float, float, float]:
 
 def unknown_of(uncertain: object, problem: Problem, shares: Any) -> Unknown:
     """The unknowns of a problem; ranges are shown at 95 %."""
-    return Unknown(problem, shares, *read_uncertain(uncertain, problem), 0.95)
+    known = read_uncertain(uncertain, problem)
+    assert known is not None
+    return Unknown(problem, shares, *known, 0.95)
 
 
 def of_miss(cost: object) -> Report:

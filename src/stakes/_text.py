@@ -14,6 +14,7 @@ __all__ = [
     "decimals",
     "fixed",
     "html_table",
+    "in_unit",
     "measured",
     "measured_column",
     "number",
@@ -248,6 +249,15 @@ def point(value: float, digits: int) -> str:
     ('0.99986', '−2.239')
     """
     return proportion(value, digits) if 0 < value < 1 else number(value, digits)
+
+
+def in_unit(text: str, unit: str | None, words: str = " ") -> str:
+    """A text with its unit, if there is one, and the words between them.
+
+    >>> in_unit("2.50", "EUR"), in_unit("2.50", None), in_unit("costs", "EUR", ", in ")
+    ('2.50 EUR', '2.50', 'costs, in EUR')
+    """
+    return f"{text}{words}{unit}" if unit else text
 
 
 def percent(share: float) -> str:

@@ -34,8 +34,8 @@ from stakes.evaluation import (
     JointSample,
     PairsOf,
     is_movable,
-    named,
     refuse_unknown,
+    rules_by_system,
 )
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, Caveat, DecisionSource, PairCounts
@@ -217,7 +217,7 @@ def _rules(
             f"models must allow at least one decision rule: raw scores allow none for "
             f"{problem.n_decisions} decisions unless they are recalibrated. {fits.unfitted}"
         )
-    return named(rules, problem)
+    return rules_by_system(rules, problem)
 
 
 NARROW = 0.01  # a share of an interval that is worth a sentence

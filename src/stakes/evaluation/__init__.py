@@ -21,7 +21,7 @@ from stakes.evaluation.cases import (
 )
 from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.cross_fitted import CrossFitted
-from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
+from stakes.evaluation.decision_rules import DecisionRule, is_movable, rules_by_system, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import (
     RULES,
@@ -80,7 +80,6 @@ __all__ = [
     "leads_in_sample",
     "left_out",
     "mean_losses",
-    "named",
     "no_decision",
     "no_move",
     "pair_counts",
@@ -93,6 +92,7 @@ __all__ = [
     "refuse_scale",
     "refuse_unknown",
     "report_of",
+    "rules_by_system",
     "rules_of",
     "source_size",
     "tuned_apart",

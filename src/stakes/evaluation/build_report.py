@@ -33,7 +33,6 @@ from stakes.inference import LossCosts, SampledCosts
 from stakes.limits import coverage_points
 from stakes.regions import decision_regions
 from stakes.report import (
-    BAYES,
     MOVED,
     POSTERIOR_RULES,
     RECALIBRATED,
@@ -214,9 +213,7 @@ def _coverage(evidence: Evidence, best: System) -> Points:
         return evidence.coverage[best.name]()
     if problem.limits or problem.columns or best.rule not in POSTERIOR_RULES:
         return ()
-    (tallied,) = (model for model in evidence.models if model.model == best.model)
-    tables = {BAYES: tallied.table, MOVED: tallied.deployed, RECALIBRATED: tallied.recalibrated}
-    table = tables[best.rule]
+    table = evidence.model(best.model).table_of(best.rule)
     if table is None:
         return ()
     weights = table.with_prior(evidence.prior).weights
@@ -308,7 +305,7 @@ def shipped_rules(evidence: Evidence, seed: int) -> Rules:
 def _rule(
     name: str, rule: DecisionRule, evidence: Evidence, origin: Origin
 ) -> Rule | Callable[[], Rule]:
-    tallied = next(model for model in evidence.models if model.model == rule.model)
+    tallied = evidence.model(rule.model)
     common: dict[str, Any] = {
         "problem": evidence.problem,
         "takes": tallied.kind,

@@ -23,7 +23,8 @@ _TIE = 1e-12  # probabilities that differ by less are equal but for rounding
 
 MOST_TERMS = 32  # terms of the costs, beyond which their sums are not kept
 
-FEW, MUCH = 10, 0.25  # a caveat is due where so few cases carry at least this share of the cost
+# A caveat is due where so few cases carry at least this share of the cost.
+TOP_CASES, LARGE_SHARE = 10, 0.25
 ALIKE = 0.75  # unless Kish's effective number of cases is at least this share of their number
 
 
@@ -225,7 +226,7 @@ def few_cases(charges: Charges, name: str, prior: FloatArray | None) -> Few:
     """
     losses, loss = charges.losses, charges.losses.loss(name)
     repeats = np.ones(loss.size) if losses.repeats is None else losses.repeats
-    if repeats.sum() <= 10 * FEW:
+    if repeats.sum() <= 10 * TOP_CASES:
         return Few(0.0, "cost")
     # Equal cases may be pooled into one row, whose weight is the sum of theirs.
     counts = 1.0 if losses.weights is None else losses.weights / repeats
@@ -250,6 +251,10 @@ def _few_of(each: FloatArray, all_of: FloatArray, truth: IntArray, repeats: Floa
     # Kish's effective number of cases, (Σx)² / Σx², against their number: amounts are nearly alike.
     if not total > 0 or (some @ times) ** 2 >= ALIKE * times.sum() * (some**2 @ times):
         return 0.0
-    most = np.argpartition(each, -FEW)[-FEW:] if each.size > FEW else np.arange(each.size)
-    top = np.repeat(each[most], np.minimum(repeats[most], FEW).astype(np.intp))
-    return float(np.sort(top)[-FEW:].clip(0).sum()) / total
+    most = (
+        np.argpartition(each, -TOP_CASES)[-TOP_CASES:]
+        if each.size > TOP_CASES
+        else np.arange(each.size)
+    )
+    top = np.repeat(each[most], np.minimum(repeats[most], TOP_CASES).astype(np.intp))
+    return float(np.sort(top)[-TOP_CASES:].clip(0).sum()) / total

@@ -54,7 +54,7 @@ class Cases:
     @property
     def prior(self) -> FloatArray:
         """The class shares in deployment: the stated prior, else the shares of the data."""
-        return self.shares if self.problem.prior is None else self.problem.prior
+        return self.problem.prior_or(self.shares)
 
     @property
     def mass(self) -> FloatArray:
@@ -94,7 +94,7 @@ class Cases:
         weights = np.ones(truth.size) if self.weights is None else self.weights[mask]
         sums = np.bincount(truth, weights, size)
         shares = sums / sums.sum()
-        prior = shares if self.problem.prior is None else self.problem.prior
+        prior = self.problem.prior_or(shares)
         return weights * class_ratios(shares, prior)[truth], prior
 
     def losses(self, decided: IntArray, costs: FloatArray | CaseCosts) -> FloatArray:
@@ -300,7 +300,7 @@ def refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:
     >>> from stakes import Problem
     >>> refuse_unknown(np.array([3, 1]), Problem([[0, "amount"], [5, 0]], prior=[0.9, 0.1]))
     """
-    prior = np.zeros(mass.size) if problem.prior is None else problem.prior
+    prior = problem.prior_or(np.zeros(mass.size))
     unseen = np.flatnonzero((prior > 0) & (mass == 0))
     if unseen.size:
         raise InputError(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from stakes._text import number, percent, whole_percent
-from stakes.evaluation.case_charges import FEW, MUCH, few_cases
+from stakes.evaluation.case_charges import LARGE_SHARE, TOP_CASES, few_cases
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.flips import MOST_COSTS, are_bounded, n_costs
 from stakes.evaluation.miscalibration import Miscalibration
@@ -108,9 +108,11 @@ def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[C
 
 
 def _prior_mismatch(evidence: Evidence, systems: tuple[System, ...]) -> Iterator[Caveat]:
+    from scipy.special import logit
+
     prior, shares = evidence.prior, evidence.shares
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shift = np.abs(np.log(prior / (1 - prior)) - np.log(shares / (1 - shares)))
+    with np.errstate(invalid="ignore"):
+        shift = np.abs(logit(prior) - logit(shares))
         error = np.sqrt(prior * (1 - prior) / evidence.sample.sizes.sum())
     # Both must hold: with many cases a trifling shift is statistically clear, and with few cases
     # a large one may be chance.
@@ -249,11 +251,11 @@ def _few_carry(
         return
     best = verdict.deploy or cheapest_of(systems)
     share, of = few_cases(evidence.sample.charges, best.name, evidence.problem.prior)
-    if share >= MUCH:
+    if share >= LARGE_SHARE:
         yield Caveat(
             "few cases carry the cost",
-            f"{FEW} of the {evidence.n_rows:,} cases are {whole_percent(share)} of the {of} of "
-            f"{best.name}: with such {of}s, other cases may well {of} more, and intervals cover "
+            f"{TOP_CASES} of the {evidence.n_rows:,} cases are {whole_percent(share)} of the {of} "
+            f"of {best.name}: with such {of}s, other cases may well {of} more, and intervals cover "
             f"less often than they say.",
         )
 

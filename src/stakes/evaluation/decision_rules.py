@@ -93,14 +93,14 @@ def rules_of(
     if kind == DECISIONS:
         yield DecisionRule(model, AS_DECIDED)
         return
-    binary = (problem.n_classes, problem.n_decisions) == (2, 2)
-    threshold = problem.threshold if binary and not problem.columns else None
+    threshold = problem.threshold if problem.is_binary and not problem.columns else None
     if kind == POSTERIORS:
         yield DecisionRule(model, BAYES, threshold)
         if movable:
             yield DecisionRule(model, MOVED, threshold)
     if recalibrated:
         yield DecisionRule(model, RECALIBRATED, threshold)
+    binary = problem.is_binary
     if problem.columns:
         table, problem = (None, problem) if stakes is None else stakes
     if binary and table is not None:
@@ -135,7 +135,7 @@ def is_movable(from_prior: FloatArray, to_prior: FloatArray) -> bool:
     return bool(np.abs(from_prior - to_prior).max() > 1e-9 and not lost.any())
 
 
-def named(rules: Iterable[DecisionRule], problem: Problem) -> dict[str, DecisionRule]:
+def rules_by_system(rules: Iterable[DecisionRule], problem: Problem) -> dict[str, DecisionRule]:
     """Rules by the name of their system: the name of the model, and the rule in brackets.
 
     Parameters
@@ -150,7 +150,7 @@ def named(rules: Iterable[DecisionRule], problem: Problem) -> dict[str, Decision
     Examples
     --------
     >>> from stakes import Problem
-    >>> list(named([DecisionRule("forest", "Bayes decisions")], Problem.zero_one(2)))
+    >>> list(rules_by_system([DecisionRule("forest", "Bayes decisions")], Problem.zero_one(2)))
     ['forest (as is)']
     """
     listed = list(rules)

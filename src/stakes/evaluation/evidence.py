@@ -22,7 +22,7 @@ from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.running_costs import Operation
 from stakes.limits import LimitCheck
 from stakes.problem import Problem
-from stakes.report import Caveat, DecisionSource, PairCounts, Points
+from stakes.report import BAYES, MOVED, RECALIBRATED, Caveat, DecisionSource, PairCounts, Points
 from stakes.scoring import Brier, LogLoss
 from stakes.tally import Counts, JointCounts, ScoreTable
 
@@ -122,6 +122,26 @@ class ModelTallies:
     auc_shift: float = 0.0  # what the order of the scores within the rows of the table adds
     class_bins: FloatArray | None = None  # of posteriors of many classes; see `ModelQuality`
 
+    def table_of(self, rule: str) -> ScoreTable | None:
+        """The scores of two classes by which a Bayes rule decides, for the prior of the report.
+
+        Parameters
+        ----------
+        rule : the name of the rule
+
+        Returns
+        -------
+        the score table; None where the model has none
+
+        Examples
+        --------
+        >>> scores = ScoreTable([0.2, 0.7], [[3, 1], [1, 2]])
+        >>> ModelTallies("net", "posteriors", table=scores).table_of("Bayes decisions").scores
+        array([0.2, 0.7])
+        """
+        tables = {BAYES: self.table, MOVED: self.deployed, RECALIBRATED: self.recalibrated}
+        return tables[rule]
+
 
 class FoldCosts(NamedTuple):
     """What each of K fits costs on the cases of each of K folds, by system, and their weights."""
@@ -209,6 +229,29 @@ class Evidence:
         """
         return self.unaided is None or name in self.unaided
 
+    def model(self, name: str) -> ModelTallies:
+        """The tallies of a model.
+
+        Parameters
+        ----------
+        name : the name of the model
+
+        Returns
+        -------
+        its tallies
+
+        Examples
+        --------
+        >>> from stakes.evaluation import Predictions, read_cases
+        >>> from stakes.evaluation.tally_rows import evidence_of
+        >>> cases = read_cases([0, 0, 0, 1], Problem.zero_one(2), None, None, None)
+        >>> model = Predictions("net", "decisions", decided=np.array([0, 0, 1, 1]))
+        >>> evidence = evidence_of(cases, [model], posterior_prior=None, calibrator=None)
+        >>> evidence.model("net").kind
+        'decisions'
+        """
+        return next(tallied for tallied in self.models if tallied.model == name)
+
     def systems_by_rule(self, model: str) -> dict[str, str]:
         """The systems of one model, by the name of their rule.
 
@@ -269,4 +312,4 @@ class Evidence:
     @property
     def prior(self) -> FloatArray:
         """The class shares in deployment: the stated prior, else the shares of the data."""
-        return self.shares if self.problem.prior is None else self.problem.prior
+        return self.problem.prior_or(self.shares)

@@ -85,7 +85,7 @@ def flips_of(
         of_prior = k - problem.costs.size
         line = _cost_line(costs, k, problem) if of_prior < 0 else over_priors[of_prior]
         walks.append(_Walk(line, (choice, choice), (margins[k].low, margins[k].high)))
-    if problem.costs.shape == (2, 2) and not limited:
+    if problem.is_binary and not limited:
         axes = {CostProportion(prior): _proportion_line(costs), **axes}
     regions = {cheapest_regions(rivals, axis): line for axis, line in axes.items()}
     for parts, line in regions.items():
@@ -93,11 +93,13 @@ def flips_of(
     # One search for all walks; the first bounds belong to margins, the rest to borders of regions.
     bounds = iter(_left(walks, costs, evidence))
     clear_bounds = dict(zip(near, bounds, strict=False))
-    unknown = nan, nan
-    clear = tuple(_with_clear(each, clear_bounds.get(k, unknown)) for k, each in enumerate(margins))
+    clear = []
+    for k, margin in enumerate(margins):
+        low, high = clear_bounds.get(k, (nan, nan))
+        clear.append(margin._but(clear_low=low, clear_high=high))
     zoned = [_with_unclear(parts, line, bounds) for parts, line in regions.items()]
     ratios = [as_cost_ratios(parts) for parts in zoned[:-1]]
-    return (*zoned[:-1], *ratios, *zoned[-1:]), clear
+    return (*zoned[:-1], *ratios, *zoned[-1:]), tuple(clear)
 
 
 def _are_sought(evidence: Evidence) -> bool:
@@ -113,10 +115,6 @@ def are_bounded(evidence: Evidence, costs: SampledCosts) -> bool:
     priced = bool(problem.columns or evidence.operation.running_costs)
     zoned = _are_sought(evidence) and not priced and problem.costs.size <= _MOST_CLEAR
     return zoned and len(costs.choice.names) > MOST_RIVALS
-
-
-def _with_clear(margin: Margin, bounds: _Pair) -> Margin:
-    return margin._but(clear_low=bounds[0], clear_high=bounds[1])
 
 
 def _across(regions: Regions, line: _Line) -> Iterator[_Walk]:

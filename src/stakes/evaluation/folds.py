@@ -442,7 +442,7 @@ def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
     [0, 0, 1, 1]
     """
     problem = folds.cases.problem
-    if (problem.n_classes, problem.n_decisions) != (2, 2) or not folds.numbers:
+    if not problem.is_binary or not folds.numbers:
         return None
     each = [_tuned(scores, number, folds) for number in folds.numbers]
     # Decisions cannot be averaged over partitions as posteriors can. The first partition decides;

@@ -145,7 +145,7 @@ def _part(
 
 
 def _sentences(uncertainty: Uncertainty, unknown: Unknown) -> tuple[str, ...]:
-    unit = f" {unknown.problem.unit}" if unknown.problem.unit else ""
+    unit = unknown.problem.unit
     others = [name for name, _ in uncertainty.cheapest if name != uncertainty.choice]
     more = " or another" if len(others) > 1 else ""
     elsewhere = f"; elsewhere it is {others[0]}{more}" if others else ""
@@ -154,12 +154,12 @@ def _sentences(uncertainty: Uncertainty, unknown: Unknown) -> tuple[str, ...]:
         f"On these cases {uncertainty.choice} is the cheapest over {holds} of what {unknown.what} "
         f"may be{elsewhere}.",
         f"Knowing {unknown.what} before choosing among today's rules would be worth "
-        f"{_text.plain(uncertainty.evpi, 3)}{unit} per case (EVPI).",
+        f"{_text.in_unit(_text.plain(uncertainty.evpi, 3), unit)} per case (EVPI).",
     ]
     if uncertainty.evpi_remade is not None:
         sentences.append(
             f"With rules remade for what is then known it would be worth "
-            f"{_text.plain(uncertainty.evpi_remade, 3)}{unit} per case."
+            f"{_text.in_unit(_text.plain(uncertainty.evpi_remade, 3), unit)} per case."
         )
     if len(uncertainty.parts) > 1 and max(_worth(uncertainty.parts[0])) > 0:
         sentences.append(f"The most valuable to find out is {uncertainty.parts[0].what}.")

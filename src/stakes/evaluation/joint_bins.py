@@ -17,6 +17,7 @@ from stakes.problem import Problem
 from stakes.report import (
     BAYES,
     MOVED,
+    POSTERIOR_RULES,
     RECALIBRATED,
     DecisionSource,
     JointBins,
@@ -47,10 +48,11 @@ def joint_bins_of(
         return None
     rivals = [entry for entry in systems if entry.candidate and not isnan(entry.cost.value)]
     rivals.sort(key=lambda entry: entry.cost.value)
-    wanted = list(dict.fromkeys(_key(entry, models) for entry in rivals))[: evidence.most_sources]
+    named = {entry.model: entry for entry in models}
+    keys = dict.fromkeys(_key(entry, named[entry.model]) for entry in rivals)
+    wanted = list(keys)[: evidence.most_sources]
     size = max(min(len(wanted), FEW_SOURCES), 2)
     most = int(np.clip(sqrt(_CELLS / (size * (size - 1))), *_BINS))
-    named = {entry.model: entry for entry in models}
     sources: list[DecisionSource] = []
     all_edges = []
     for model, recalibrated, system in wanted:
@@ -142,13 +144,10 @@ def pair_counts(
     return pairs
 
 
-def _key(system: System, models: tuple[ModelQuality, ...]) -> tuple[str, bool, str | None]:
+def _key(system: System, model: ModelQuality) -> tuple[str, bool, str | None]:
     """What a system decides by: model, whether recalibrated, and its name if it has no scores."""
-    (model,) = (quality for quality in models if quality.model == system.model)
-    if system.rule in (BAYES, MOVED) and model.table is not None:
-        return system.model, False, None
-    if system.rule == RECALIBRATED and model.recalibrated is not None:
-        return system.model, True, None
+    if system.rule in POSTERIOR_RULES and model.table_of(system.rule) is not None:
+        return system.model, system.rule == RECALIBRATED, None
     return system.model, False, system.name
 
 
@@ -183,7 +182,7 @@ def _stops(table: ScoreTable, most: int, cuts: list[int]) -> IntArray:
 
 def _raw(evidence: Evidence, model: str, *, recalibrated: bool) -> ScoreTable:
     """The table with all distinct scores, where that of the report is pooled."""
-    (tallied,) = (entry for entry in evidence.models if entry.model == model)
+    tallied = evidence.model(model)
     table = tallied.recalibrated if recalibrated else tallied.table
     assert table is not None
     return table

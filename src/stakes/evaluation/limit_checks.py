@@ -10,7 +10,7 @@ import numpy as np
 
 from stakes._arithmetic import table_of
 from stakes._check import FloatArray
-from stakes._text import always, number, percent, plain
+from stakes._text import always, in_unit, number, percent, plain
 from stakes.errors import InputError
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
@@ -169,7 +169,7 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
     if check.total is not None and operation.volume is not None:
         a_period = f" a {operation.period}" if operation.period else ""
         about = float(f"{check.total:.3g}")  # no more digits than the word "about" allows
-        total = f"{number(about, 3)}{f' {unit}' if unit else ''}{a_period}"
+        total = f"{in_unit(number(about, 3), unit)}{a_period}"
         cases = f"one percentage point, {number(0.01 * operation.volume, 4)} cases{a_period}, "
         sentence += f"; {cases if limit.given is None else 'that '}is worth about {total}"
     yield f"{sentence}."
@@ -177,7 +177,7 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
 
 def _price(value: float, unit: str | None) -> str:
     """A price with its unit, to three digits: it is an estimate."""
-    return f"{plain(value, 3)} {unit}" if unit else plain(value, 3)
+    return in_unit(plain(value, 3), unit)
 
 
 def _exchange(system: System, evidence: Evidence) -> list[str]:

@@ -284,7 +284,7 @@ def _charges(cases: Cases, mask: BoolArray) -> FloatArray | CaseCosts:
 def limited_rule(predictions: Predictions, rule: str, folds: Folds) -> LimitedRule:
     """A Bayes rule of a model under the limits of the problem."""
     cases = folds.cases
-    rows = predictions.believed(rule)
+    rows = predictions.posteriors_of(rule)
     if rule == RECALIBRATED:
         parts = [_Decider(cases, part, part) for part in predictions.parts]
         return _limited(_Decider(cases, rows, rows), parts, folds)

@@ -138,7 +138,7 @@ class MovedLimits:
         model = self._predictions[rule.model]
         if rule.name == RECALIBRATED and partition >= 0 and model.parts:
             return model.parts[partition]
-        return model.believed(rule.name)
+        return model.posteriors_of(rule.name)
 
     def _ladder(self, name: str, evidence: Evidence, partition: int) -> BoundLadder:
         """The ladder of a rule in a partition.

@@ -48,12 +48,14 @@ class Predictions:
     @property
     def recalibrated(self) -> FloatArray | None:
         """Posteriors (n, K) by maps fitted on other folds, for the prior of the report."""
-        return self._fitted(ndim=2)
+        posteriors: FloatArray | None = self._fitted(ndim=2)
+        return posteriors
 
     @property
     def tuned_apart(self) -> IntArray | None:
         """Decisions (n,) by thresholds that were tuned on other folds."""
-        return self._fitted(ndim=1)
+        decisions: IntArray | None = self._fitted(ndim=1)
+        return decisions
 
     def _fitted(self, ndim: int) -> Any:
         """What the fitted rule predicts, if that is posteriors (2) or decisions (1)."""
@@ -72,7 +74,7 @@ class Predictions:
             return None
         return moved_rows(self.posteriors, *self.moving)
 
-    def believed(self, rule: str) -> FloatArray:
+    def posteriors_of(self, rule: str) -> FloatArray:
         """The posteriors (n, K) by which a Bayes rule decides.
 
         Parameters
@@ -85,7 +87,8 @@ class Predictions:
 
         Examples
         --------
-        >>> Predictions("net", "posteriors", posteriors=np.array([[0.9, 0.1]])).believed("as is")
+        >>> rows = np.array([[0.9, 0.1]])
+        >>> Predictions("net", "posteriors", posteriors=rows).posteriors_of("as is")
         array([[0.9, 0.1]])
         """
         if rule == RECALIBRATED:
@@ -117,7 +120,7 @@ class Predictions:
         if rule.name in (AS_DECIDED, TUNED_APART):
             return np.asarray(self.decided if rule.name == AS_DECIDED else self.tuned_apart)
         if rule.name == RECALIBRATED:
-            return cheapest_decisions(self.believed(RECALIBRATED), costs)
+            return cheapest_decisions(self.posteriors_of(RECALIBRATED), costs)
         moving = self.moving if rule.name == MOVED else None
         # Class ratios weight the costs of each class, which decides as moved posteriors would.
         ratios = None if moving is None else class_ratios(*moving)
@@ -172,7 +175,7 @@ def _of_scores(
     """Raw scores: recalibrated where there is a calibrator, else with thresholds of other folds."""
     problem = folds.cases.problem
     repaired, lost = recalibrated(model, scores, folds, calibrator, raw=True)
-    if (problem.n_classes, problem.n_decisions) != (2, 2) and repaired is None:
+    if not problem.is_binary and repaired is None:
         lost = (*lost, no_decision(model, problem))
     fitted = tuned_apart(scores, folds) if repaired is None else repaired
     return Predictions(model, SCORES, scores=scores, fitted=fitted, left_out=lost)

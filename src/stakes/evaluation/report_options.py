@@ -22,11 +22,9 @@ class ReportOptions:
 
     Examples
     --------
-    >>> asked = {"running_costs": None, "volume": 1e6, "period": "year", "uncertain": None}
-    >>> asked |= {"level": 0.9, "replicates": 20, "seed": 0, "baseline": None, "margin": None}
-    >>> options = ReportOptions.read(Problem.zero_one(2), ["net"], **asked)
-    >>> options.level, options.operation.volume
-    (0.9, 1000000.0)
+    >>> options = ReportOptions(level=0.9, replicates=20, seed=0)
+    >>> options.level, options.operation.volume, options.baseline
+    (0.9, None, None)
     """
 
     level: float
@@ -53,7 +51,26 @@ class ReportOptions:
         margin: object,
         uncertain: object,
     ) -> ReportOptions:
-        """Check the options, which are those of `evaluate`, for models of these names."""
+        """Check the options.
+
+        Parameters
+        ----------
+        problem : what is at stake
+        models : the names of the models
+        level, replicates, seed, running_costs, volume, period, baseline, margin, uncertain : as in
+            `evaluate`
+
+        Returns
+        -------
+        the options; the baseline is read later, once the systems are known
+
+        Examples
+        --------
+        >>> asked = dict.fromkeys(["running_costs", "volume", "period", "baseline", "margin"])
+        >>> asked |= {"level": 0.9, "replicates": 20, "seed": 0, "uncertain": None}
+        >>> ReportOptions.read(Problem.zero_one(2), ["net"], **asked).replicates
+        20
+        """
         return cls(
             level=_check.level(level),
             replicates=_check.whole("replicates", replicates, low=2, high=MOST_REPLICATES),
@@ -65,7 +82,23 @@ class ReportOptions:
         )
 
     def unknown(self, problem: Problem, prior: FloatArray) -> Unknown | None:
-        """All that is uncertain about a problem; `prior` (K,) applies where none is drawn."""
+        """All that is uncertain about a problem.
+
+        Parameters
+        ----------
+        problem : what is at stake
+        prior : (K,) class shares that apply where no prior is drawn
+
+        Returns
+        -------
+        the unknowns; None where everything is known
+
+        Examples
+        --------
+        >>> problem = Problem.zero_one(2, prior=[0.5, 0.5])
+        >>> print(ReportOptions(0.95, 20, 0).unknown(problem, problem.prior))
+        None
+        """
         if self.uncertain is None:
             return None
         return Unknown(problem, prior, *self.uncertain, self.level)

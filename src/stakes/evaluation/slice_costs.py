@@ -10,7 +10,7 @@ import numpy as np
 from stakes._check import Label
 from stakes._text import whole_percent
 from stakes.errors import InputError
-from stakes.evaluation.case_charges import FEW, MUCH, few_cases
+from stakes.evaluation.case_charges import LARGE_SHARE, TOP_CASES, few_cases
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.evidence import Evidence, JointSample
 from stakes.inference import few_of_classes
@@ -97,5 +97,5 @@ def _notes(sample: JointSample, evidence: Evidence, problem: Problem, best: str)
     if sample.charges is None:
         return
     share, of = few_cases(sample.charges, best, problem.prior)
-    if share >= MUCH:
-        yield f"{FEW} cases {of} {whole_percent(share)}"
+    if share >= LARGE_SHARE:
+        yield f"{TOP_CASES} cases {of} {whole_percent(share)}"

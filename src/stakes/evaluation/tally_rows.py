@@ -18,7 +18,7 @@ from stakes.errors import InputError
 from stakes.evaluation.backwards import class_leads
 from stakes.evaluation.case_charges import Charges, charges_of, weighted_terms
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.decision_rules import DecisionRule, named, rules_of
+from stakes.evaluation.decision_rules import DecisionRule, rules_by_system, rules_of
 from stakes.evaluation.evidence import (
     FEW_SOURCES,
     RULES,
@@ -85,7 +85,7 @@ def evidence_of(
         )
     ]
     outcomes, unlimited = decided_by_rules(listed, cases, folds)
-    rules = named((each.rule for each in outcomes), problem)
+    rules = rules_by_system((each.rule for each in outcomes), problem)
     by_name = dict(zip(rules, outcomes, strict=True))
     small = np.min_scalar_type(-problem.n_decisions)  # one byte a case, for most problems
     decided = {name: each.codes.astype(small) for name, each in by_name.items()}
@@ -249,7 +249,7 @@ def _coverages(
 
 
 def _coverage(model: Predictions, rule: str, codes: IntArray, cases: Cases) -> Points:
-    hardness = mean_costs(model.believed(rule), cases.charges).min(axis=1)
+    hardness = mean_costs(model.posteriors_of(rule), cases.charges).min(axis=1)
     losses = cases.losses(codes, cases.charges)
     return coverage_of_rows(hardness, cases.mass, cases.mass * losses)
 
@@ -257,8 +257,7 @@ def _coverage(model: Predictions, rule: str, codes: IntArray, cases: Cases) -> P
 def _stakes(model: Predictions, cases: Cases) -> StakesTable | None:
     """The scores of two classes weighted by the costs of each case, for two decisions."""
     problem = cases.problem
-    binary = (problem.n_classes, problem.n_decisions) == (2, 2)
-    if cases.costs is None or model.scores is None or not binary:
+    if cases.costs is None or model.scores is None or not problem.is_binary:
         return None
     return weighed(cases.truth, model.scores, cases.weights, cases.costs, problem)
 

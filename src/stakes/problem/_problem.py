@@ -637,6 +637,29 @@ class Problem(Charged):
         return len(self.decisions)
 
     @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes and two decisions."""
+        return self.n_classes == self.n_decisions == 2
+
+    def prior_or(self, shares: FloatArray) -> FloatArray:
+        """The stated prior, or else the class shares of some data.
+
+        Parameters
+        ----------
+        shares : class shares, (K,)
+
+        Returns
+        -------
+        class shares, (K,)
+
+        Examples
+        --------
+        >>> Problem.zero_one(2, prior=[0.9, 0.1]).prior_or(np.array([0.5, 0.5]))
+        array([0.9, 0.1])
+        """
+        return shares if self.prior is None else self.prior
+
+    @property
     def answered(self) -> IntArray | None:
         """Position of the class that each decision stands for, (M,); None unless all do."""
         places = [self.classes.index(label) for label in self.answers if label is not None]

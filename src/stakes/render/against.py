@@ -33,8 +33,8 @@ def baseline_section(report: Report, baseline: Baseline) -> Section:
         header = (*header, "no worse")
         rows = [(*row, _no_worse(system)) for row, system in zip(rows, shown, strict=True)]
     value, low, high = _text.measured(*triple(baseline.cost))
-    unit = f" {report.problem.unit}" if report.problem.unit else ""
-    first = f"{baseline.system} costs {value}{unit} per case ({level} interval {low} to {high})."
+    cost = _text.in_unit(value, report.problem.unit)
+    first = f"{baseline.system} costs {cost} per case ({level} interval {low} to {high})."
     return Section(AGAINST, (first, *baseline.sentences), Table(header, tuple(rows)))
 
 
@@ -43,9 +43,8 @@ def brief_sections(report: Report) -> tuple[str, str, Table, tuple[str, ...]]:
     deploy, baseline = report.verdict.deploy, report.baseline
     heading = f"Deploy {deploy.name}" if deploy else "Deploy no model"
     level = _text.percent(report.assumptions.level)
-    unit = report.problem.unit
-    in_unit = f", {unit}" if unit else ""
-    header: tuple[str, ...] = ("system", f"cost per case{in_unit}", level)
+    cost = _text.in_unit("cost per case", report.problem.unit, ", ")
+    header: tuple[str, ...] = ("system", cost, level)
     systems = _in_brief(report)
     costs = [triple(system.cost) for system in systems]
     rows: list[tuple[str, ...]] = [
@@ -64,7 +63,8 @@ def brief_sections(report: Report) -> tuple[str, str, Table, tuple[str, ...]]:
             for row, system, gap_cells in zip(rows, systems, more, strict=True)
         ]
     last = (*_caveat(report), _footer(report))
-    return heading, tied(report.verdict.sentences[0], unit), Table(header, tuple(rows)), last
+    verdict = tied(report.verdict.sentences[0], report.problem.unit)
+    return heading, verdict, Table(header, tuple(rows)), last
 
 
 def _in_brief(report: Report) -> list[System]:

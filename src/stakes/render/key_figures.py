@@ -61,7 +61,7 @@ def key_figures(report: Report) -> Iterator[KeyFigure]:
 
 
 def _in_unit(name: str, report: Report) -> str:
-    return f"{name}, {report.problem.unit}" if report.problem.unit else name
+    return _text.in_unit(name, report.problem.unit, ", ")
 
 
 def _written(interval: Measured, report: Report) -> tuple[str, str]:

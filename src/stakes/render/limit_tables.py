@@ -35,7 +35,7 @@ _UNMOVED = (
 def limit_section(report: Report) -> Section:
     """The section with a row for each system and limit."""
     limits = report.problem.limits
-    unit = f", in {report.problem.unit}" if report.problem.unit else ""
+    unit = _text.in_unit("", report.problem.unit, ", in ")
     level = _text.percent(report.assumptions.level)
     shown = [*report.systems, *([] if report.no_model is None else [report.no_model])]
     rows = []
@@ -75,7 +75,7 @@ def capacity_section(report: Report) -> Section | None:
     points = best.limits[0].capacity if best.limits else ()
     if not points:
         return None
-    unit = f", in {report.problem.unit}" if report.problem.unit else ""
+    unit = _text.in_unit("", report.problem.unit, ", in ")
     decision = best.limits[0].limit.decision
     text = (
         f"What {best.name} costs per case on these cases where at most that share of them gets "
@@ -102,7 +102,7 @@ def coverage_section(report: Report) -> Section | None:
     points, best = report.coverage, report.best
     if len(points) < 2:
         return None
-    unit = f", in {report.problem.unit}" if report.problem.unit else ""
+    unit = _text.in_unit("", report.problem.unit, ", in ")
     apart = ", running costs apart" if best.running_cost else ""
     text = (
         f"What {best.name} costs on these cases where the hardest ones, whose decisions it expects "

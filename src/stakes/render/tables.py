@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from math import isfinite
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -81,14 +81,13 @@ def sections(report: Report) -> Iterator[Section]:
     >>> next(sections(report)).title
     'Verdict'
     """
-    for part in _sections(report):
-        yield from folded(cleaned(part, report.problem.unit), WIDTH)
+    return _laid_out(_sections(report), report.problem, WIDTH)
 
 
 def page_sections(report: Report) -> Iterator[Section]:
     """The stakes and all other sections, with tables as wide as a sheet of paper."""
-    for part in (_stakes_section(report.problem), *_sections(report)):
-        yield from folded(cleaned(part, report.problem.unit), PAGE_WIDTH)
+    parts = chain([_stakes_section(report.problem)], _sections(report))
+    return _laid_out(parts, report.problem, PAGE_WIDTH)
 
 
 def stakes_sections(problem: Problem) -> Iterator[Section]:
@@ -108,7 +107,13 @@ def stakes_sections(problem: Problem) -> Iterator[Section]:
     >>> [part.title for part in stakes_sections(Problem.zero_one(2))]
     ['The stakes']
     """
-    yield from folded(cleaned(_stakes_section(problem), problem.unit), WIDTH)
+    return _laid_out([_stakes_section(problem)], problem, WIDTH)
+
+
+def _laid_out(parts: Iterable[Section], problem: Problem, width: int) -> Iterator[Section]:
+    """Sections with shortened names, and tables at most this wide."""
+    for part in parts:
+        yield from folded(cleaned(part, problem.unit), width)
 
 
 def _stakes_section(problem: Problem) -> Section:
@@ -117,13 +122,15 @@ def _stakes_section(problem: Problem) -> Section:
         return _large_stakes(problem)
     labels, decisions = _names(problem)
     header: tuple[str, ...] = ("class", *decisions)
-    rows = [(label, *map(_cost, row)) for label, row in zip(labels, problem.written, strict=True)]
+    rows = [
+        (label, *(cell_text(cost, 4) for cost in row))
+        for label, row in zip(labels, problem.written, strict=True)
+    ]
     if problem.prior is not None:
         header = (*header, "prior")
         shares = [_text.probability(share) for share in problem.prior.tolist()]
         rows = [(*row, share) for row, share in zip(rows, shares, strict=True)]
-    unit = f" in {problem.unit}" if problem.unit else ""
-    text = f"Cost{unit} of each decision, class by class."
+    text = f"{_text.in_unit('Cost', problem.unit, ' in ')} of each decision, class by class."
     if problem.columns:
         text += f" Every case has its own, by its columns: {', '.join(problem.columns)}."
     if problem.limits:
@@ -133,23 +140,19 @@ def _stakes_section(problem: Problem) -> Section:
 
 def _large_stakes(problem: Problem) -> Section:
     """A sentence in place of a table that is too large to read."""
-    unit = f" {problem.unit}" if problem.unit else ""
     text = f"{problem.n_classes:,} classes and {problem.n_decisions:,} decisions"
     if not problem.columns:
         low, high = number(float(problem.costs.min())), number(float(problem.costs.max()))
-        text += f", whose costs run from {low} to {high}{unit}"
+        text += f", whose costs run from {low} to {_text.in_unit(high, problem.unit)}"
     return Section("The stakes", (f"{text}. They are in report.problem.",))
-
-
-def _cost(cost: float | str | dict[str, Any]) -> str:
-    return cell_text(cost, 4)
 
 
 def _sections(report: Report) -> Iterator[Section]:
     """The sections in order, before names are shortened and tables folded."""
     yield Section("Verdict", report.verdict.sentences)
     if report.caveats:
-        yield _caveats(report)
+        listed = (f"{caveat.kind}: {caveat.text}" for caveat in report.caveats)
+        yield Section("Caveats", tuple(listed))
     yield from system_sections(report)
     if report.problem.limits:
         yield limit_section(report)
@@ -180,10 +183,6 @@ def _names(problem: Problem) -> tuple[list[str], list[str]]:
     """Labels of classes and decisions, shortened for a table."""
     classes = [middle(str(label), NAME) for label in problem.classes]
     return classes, [middle(str(label), NAME) for label in problem.decisions]
-
-
-def _caveats(report: Report) -> Section:
-    return Section("Caveats", tuple(f"{caveat.kind}: {caveat.text}" for caveat in report.caveats))
 
 
 def _money(report: Report) -> Section:

@@ -127,6 +127,27 @@ class ModelQuality(Value):
     by_threshold: ByThreshold | None = None
     class_bins: FloatArray | None = None
 
+    def table_of(self, rule: str) -> ScoreTable | None:
+        """The scores of two classes by which a rule of the model decides, before a prior moves.
+
+        Parameters
+        ----------
+        rule : the name of the rule, as in ``report.systems``
+
+        Returns
+        -------
+        the score table; None where the model has none
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> y, models = [0, 0, 1, 1] * 25, {"net": [0.1, 0.4, 0.4, 0.9] * 25}
+        >>> quality = evaluate(y, models, Problem.zero_one(2), calibrator=None).models[0]
+        >>> quality.table_of("Bayes decisions").scores
+        array([0.1, 0.4, 0.9])
+        """
+        return self.recalibrated if rule == RECALIBRATED else self.table
+
 
 @record
 class Caveat(Value):

@@ -40,7 +40,6 @@ from stakes.report._pairs import (
     diagonal,
     gaps_of,
     joint_of,
-    norm_tail,
     support_of,
 )
 from stakes.tally import ScoreTable
@@ -191,16 +190,18 @@ class MovedCosts(SystemCosts):
 
     def _fitting(self, names: tuple[str, ...]) -> FloatArray:
         some = tuple(map(self._decided, names))
-        variances = [covariance_of(diagonal(system.counts), self.problem) for system in some]
-        return self.pairs.fitting(some, np.array(variances))
+        tables = np.stack([diagonal(system.counts) for system in some])
+        return self.pairs.fitting(some, covariance_of(tables, self.problem))
 
     def _is_contender(self, name: str) -> bool:
+        from scipy.special import ndtr
+
         names = [system.name for system in self.decided]
         tied = least(self.costs)
         if tied[names.index(name)]:
             return True
         square = min(self._square(name, names[cheapest]) for cheapest in np.flatnonzero(tied))
-        tail, share = float(2 * norm_tail(np.sqrt(square))), 1 - self.level
+        tail, share = float(2 * ndtr(-np.sqrt(square))), 1 - self.level
         # The family-wise test lies between the unadjusted one and Bonferroni's. Where these agree,
         # it is not computed, because it needs the covariance of all systems.
         if tail >= share or (len(names) - 1) * tail < share:
@@ -230,10 +231,10 @@ class MovedCosts(SystemCosts):
         names = (*(s.name for s in self.decided), *map(always, problem.decisions))
         systems = tuple(map(self._decided, names))
         sampled = np.empty((len(systems), len(systems)))
-        for i, left in enumerate(systems):
-            for j, right in enumerate(systems[: i + 1]):
-                pair = self.pairs.pair(left, right)
-                sampled[i, j] = sampled[j, i] = covariance_of(pair, problem)
+        places = np.tril_indices(len(systems))
+        pairs = zip(*(side.tolist() for side in places), strict=True)
+        tables = np.stack([self.pairs.pair(systems[i], systems[j]) for i, j in pairs])
+        sampled[places] = sampled.T[places] = covariance_of(tables, problem)
         fitting = np.zeros(sampled.shape)
         fitting[:size, :size] = self.pairs.fitting(self.decided, np.diagonal(sampled)[:size])
         costs = [*self.costs, *(cost_of(constant.counts, problem) for constant in systems[size:])]
@@ -355,13 +356,15 @@ class Stakes:
 
     def _table(self, model: str, rule: str) -> tuple[ScoreTable | None, FloatArray | None]:
         """The scores that a rule decides by, and the prior for which they hold."""
-        (quality,) = (entry for entry in self.report.models if entry.model == model)
+        if rule not in POSTERIOR_RULES:
+            return None, None
         known = self.report.assumptions
-        if rule == RECALIBRATED:
-            return quality.recalibrated, np.asarray(known.prior)
-        return (quality.table if rule in (BAYES, MOVED) else None), np.asarray(
-            known.posterior_prior
-        )
+        holds = known.prior if rule == RECALIBRATED else known.posterior_prior
+        return self._models[model].table_of(rule), np.asarray(holds)
+
+    @cached_property
+    def _models(self) -> dict[str, Any]:
+        return {quality.model: quality for quality in self.report.models}
 
     @cached_property
     def _places(self) -> dict[tuple[str, bool, str | None], int]:

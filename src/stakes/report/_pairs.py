@@ -172,10 +172,10 @@ class Pairs:
         return np.asarray(fitted * np.outer(ratios, ratios))
 
     @cached_property
-    def _before(self) -> list[float]:
+    def _before(self) -> FloatArray:
         """The sampling variance of every system at the stakes of the report."""
-        tables = (diagonal(system.counts.values) for system in self.report.systems)
-        return [covariance_of(table, self.report.problem) for table in tables]
+        tables = np.stack([diagonal(system.counts.values) for system in self.report.systems])
+        return covariance_of(tables, self.report.problem)
 
 
 def joint_of(report: ReportLike) -> JointBins:
@@ -195,13 +195,6 @@ def joint_of(report: ReportLike) -> JointBins:
 def diagonal(counts: FloatArray) -> FloatArray:
     """Joint counts (K, M, M) of a system with itself."""
     return np.asarray(counts[:, :, None] * np.eye(counts.shape[1]))
-
-
-def norm_tail(distance: FloatArray) -> FloatArray:
-    """The probability that a standard normal variable exceeds a distance."""
-    from scipy.special import ndtr
-
-    return np.asarray(ndtr(-distance))
 
 
 def gaps_of(costs: FloatArray, factor: float) -> FloatArray:
@@ -226,22 +219,19 @@ def cost_of(counts: FloatArray, problem: Problem) -> float:
     return float(problem.prior @ np.sum(rates * problem.costs, axis=1))
 
 
-def covariance_of(pair: FloatArray, problem: Problem) -> float:
-    """Covariance of the errors of two mean costs, by their joint counts (K, M, M)."""
-    costs = problem.costs
-    first, second = costs[:, :, None] + 0 * pair, costs[:, None, :] + 0 * pair
-    strata = [slice(None)] if problem.prior is None else [slice(k, k + 1) for k in range(len(pair))]
-    shares = np.ones(1) if problem.prior is None else problem.prior
-    total = 0.0
-    for rows, share in zip(strata, shares, strict=True):
-        weights = pair[rows]
-        size = weights.sum()
-        if size > 1:
-            x, y = first[rows], second[rows]
-            first_mean, second_mean = (np.sum(weights * z) / size for z in (x, y))
-            total += (
-                share**2
-                * np.sum(weights * (x - first_mean) * (y - second_mean))
-                / (size * (size - 1))
-            )
-    return float(total)
+def covariance_of(pairs: FloatArray, problem: Problem) -> FloatArray:
+    """Covariances (…) of the errors of two mean costs, by their joint counts (…, K, M, M).
+
+    A sample of one case adds nothing.
+    """
+    first, second = problem.costs[:, :, None], problem.costs[:, None, :]
+    cells = (-3, -2, -1) if problem.prior is None else (-2, -1)  # of all cases, or of a class
+    sizes = pairs.sum(axis=cells, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first_mean, second_mean = (
+            np.sum(pairs * costs, axis=cells, keepdims=True) / sizes for costs in (first, second)
+        )
+        scatter = pairs * (first - first_mean) * (second - second_mean)
+        each = np.sum(scatter, axis=cells, keepdims=True) / (sizes * (sizes - 1))
+    known = np.where(sizes > 1, each, 0.0).squeeze(cells)
+    return np.asarray(known if problem.prior is None else known @ problem.prior**2)

@@ -22,8 +22,8 @@ from stakes.evaluation import (
     is_movable,
     left_out,
     mean_losses,
-    named,
     report_of,
+    rules_by_system,
     rules_of,
 )
 from stakes.measures import expected_cost, normalized_cost
@@ -197,7 +197,7 @@ class EpochSums:
             recalibrated=False,
             tuned_apart=False,
         )
-        rules = named(kind, problem)
+        rules = rules_by_system(kind, problem)
         rows, fractional = self.rows.cpu().numpy()
         uncounted = bool(fractional.any()) or self.counts().values.sum() >= MOST_WEIGHT
         losses = self.losses()

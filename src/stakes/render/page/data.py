@@ -136,8 +136,7 @@ def _system(report: Report, system: System, added: bool) -> dict[str, Any]:
     """A system, with how the page decides again for it."""
     place = [model.model for model in report.models].index(system.model)
     model = report.models[place]
-    table = model.recalibrated if system.rule == RECALIBRATED else model.table
-    fixed = table is None or bool(report.problem.columns)
+    fixed = model.table_of(system.rule) is None or bool(report.problem.columns)
     return {
         "model": place,
         "rule": system.rule,
