@@ -135,7 +135,7 @@ FLOORS: dict[str, str] = {
     "thresholds": "weighed_scores case_losses methods best loss",
     "torch": (
         "triton_kernels check_tensors triton_decisions triton_door device_bins device_cases "
-        "device_losses exact_scores epoch_sums modules"
+        "exact_scores epoch_sums modules"
     ),
 }
 
