@@ -75,8 +75,8 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
     """The predictions of a model: the type of a bare column decides; several are posteriors."""
     if isinstance(columns, str):
         known = source.require(columns, "models")
-        is_probable = holds_probabilities(known, source, problem)
-        return Posteriors(known) if is_probable else Decisions(known)
+        is_probable = _holds_probabilities(known, source, problem)
+        columns = Posteriors(known) if is_probable else Decisions(known)
     if isinstance(columns, list | tuple):
         columns = Posteriors(columns)
     if not isinstance(columns, Predicted):
@@ -142,7 +142,7 @@ def _is_named(column: str, names: Collection[str]) -> bool:
     return any(column == name or column.endswith(f"_{name}") for name in names)
 
 
-def holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
+def _holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
     """Whether a column can hold probabilities; integers cannot where decisions are integers."""
     # Probabilities may all be 0 or 1, and then a file has them as whole numbers.
     if source.is_whole(column):
@@ -407,7 +407,7 @@ def _refuse_other_kinds(
             f"first class, {first}. Add a column with 1 − {column} under a name of {second}."
             f"{NOT_MEANT}"
         )
-    if source.is_whole(column) and not holds_probabilities(column, source, problem):
+    if source.is_whole(column) and not _holds_probabilities(column, source, problem):
         raise InputError(
             f"column {column!r} of {source.name} must hold probabilities to be a model by its "
             f"name; it holds whole numbers. If they are decisions, name it as a model; if they are "
