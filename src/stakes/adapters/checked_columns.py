@@ -29,13 +29,7 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
     if not columns.models:
         raise InputError("models must hold at least one model; there is none. Name one.")
     by = columns.by
-    source.require_label(columns.y_true, "y_true")
-    for column in by:
-        source.require_group(column, "by")
-    if columns.clusters is not None:
-        source.require_group(columns.clusters, "clusters")
-    if columns.weights is not None:
-        source.require_number(columns.weights, "weights")
+    require_cases(columns, source)
     source.require_costs(problem)
     for column in by:
         if by.count(column) > 1:
@@ -49,6 +43,17 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
     if columns.key is not None:
         _require_key(columns, source)
     return replace(columns, models=models)
+
+
+def require_cases(columns: Columns, source: Source) -> None:
+    """Check that the columns of classes, groups, clusters and weights exist and hold these."""
+    source.require_label(columns.y_true, "y_true")
+    for column in columns.by:
+        source.require_group(column, "by")
+    if columns.clusters is not None:
+        source.require_group(columns.clusters, "clusters")
+    if columns.weights is not None:
+        source.require_number(columns.weights, "weights")
 
 
 def _require_key(columns: Columns, source: Source) -> None:
