@@ -72,7 +72,7 @@ FLOORS: dict[str, str] = {
     "_check": "kinds encoding labels numbers plain_kinds call_guard groups alignment shares",
     "adapters": (
         "engine_errors data_files report_tables engine_work label_texts columns frame partitions "
-        "pandas_columns sources checked_columns cluster inferred_types duck expressions lazy "
+        "pandas_columns sources checked_columns cluster relations duck expressions lazy "
         "zoom_bins streamed_scores frame_rows frame_tallies map_columns lazy_decisions case_costs "
         "lazy_models newton_sums class_maps refits joint_decisions engine_fits engine_evidence "
         "report_on"
@@ -131,7 +131,7 @@ FLOORS: dict[str, str] = {
     "thresholds": "methods best",
     "torch": (
         "triton_kernels check_tensors triton_decisions triton_door device_bins device_cases "
-        "device_losses exact_scores epoch_sums modules"
+        "exact_scores epoch_sums modules"
     ),
 }
 

@@ -34,7 +34,6 @@ from stakes.torch import (
     score_table,
 )
 from stakes.torch import device_cases as cases_room
-from stakes.torch import device_losses as losses_room
 from stakes.torch import exact_scores as exact_room
 from stakes.torch.device_bins import bit_places
 
@@ -297,7 +296,7 @@ def test_moments_of_tensors_are_those_of_numpy(weights, shared):
     columns = {"old": tensor(losses[:, 0]), "new": tensor(losses[:, 1])}
     moments = loss_moments(torch.tensor(truth), columns, classes=(0, 1, 2), weights=weight)
     assert moments.names == ("old", "new")
-    on_device = losses_room._moments_on_device(
+    on_device = cases_room._moments_on_device(
         torch.tensor(truth), list(columns.values()), weight, 3
     )
     summed = LossMoments._about(*on_device, None, (0, 1, 2), None)
@@ -387,7 +386,7 @@ def test_entries_that_moments_cannot_use_are_refused_on_a_device():
         (Y, P, -P, "weights must hold finite numbers"),
     ):
         with pytest.raises(InputError, match=message):
-            losses_room._moments_on_device(truth, [losses], weight, 2)
+            cases_room._moments_on_device(truth, [losses], weight, 2)
 
 
 def test_bins_are_shown_in_one_line():

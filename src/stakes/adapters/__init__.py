@@ -8,7 +8,7 @@ narwhals translates.
 # What other rooms may import, by file: each brings in its own foreign library only, which an
 # `__all__` of the room would import all at once.
 DOORS = {
-    "checked_columns": ("NOT_MEANT", "holds_probabilities", "posterior_columns"),
+    "checked_columns": ("NOT_MEANT", "posterior_columns"),
     "cluster": ("spark_files",),
     "columns": ("Columns", "columns_of", "model_argument"),
     "data_files": ("Format", "unnamed", "write_rows"),

@@ -29,13 +29,7 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
     if not columns.models:
         raise InputError("models must hold at least one model; there is none. Name one.")
     by = columns.by
-    source.require_label(columns.y_true, "y_true")
-    for column in by:
-        source.require_group(column, "by")
-    if columns.clusters is not None:
-        source.require_group(columns.clusters, "clusters")
-    if columns.weights is not None:
-        source.require_number(columns.weights, "weights")
+    require_cases(columns, source)
     source.require_costs(problem)
     for column in by:
         if by.count(column) > 1:
@@ -49,6 +43,17 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
     if columns.key is not None:
         _require_key(columns, source)
     return replace(columns, models=models)
+
+
+def require_cases(columns: Columns, source: Source) -> None:
+    """Check that the columns of classes, groups, clusters and weights exist and hold these."""
+    source.require_label(columns.y_true, "y_true")
+    for column in columns.by:
+        source.require_group(column, "by")
+    if columns.clusters is not None:
+        source.require_group(columns.clusters, "clusters")
+    if columns.weights is not None:
+        source.require_number(columns.weights, "weights")
 
 
 def _require_key(columns: Columns, source: Source) -> None:
@@ -75,8 +80,8 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
     """The predictions of a model: the type of a bare column decides; several are posteriors."""
     if isinstance(columns, str):
         known = source.require(columns, "models")
-        is_probable = holds_probabilities(known, source, problem)
-        return Posteriors(known) if is_probable else Decisions(known)
+        is_probable = _holds_probabilities(known, source, problem)
+        columns = Posteriors(known) if is_probable else Decisions(known)
     if isinstance(columns, list | tuple):
         columns = Posteriors(columns)
     if not isinstance(columns, Predicted):
@@ -142,7 +147,7 @@ def _is_named(column: str, names: Collection[str]) -> bool:
     return any(column == name or column.endswith(f"_{name}") for name in names)
 
 
-def holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
+def _holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
     """Whether a column can hold probabilities; integers cannot where decisions are integers."""
     # Probabilities may all be 0 or 1, and then a file has them as whole numbers.
     if source.is_whole(column):
@@ -407,7 +412,7 @@ def _refuse_other_kinds(
             f"first class, {first}. Add a column with 1 − {column} under a name of {second}."
             f"{NOT_MEANT}"
         )
-    if source.is_whole(column) and not holds_probabilities(column, source, problem):
+    if source.is_whole(column) and not _holds_probabilities(column, source, problem):
         raise InputError(
             f"column {column!r} of {source.name} must hold probabilities to be a model by its "
             f"name; it holds whole numbers. If they are decisions, name it as a model; if they are "

@@ -14,17 +14,13 @@ from typing import Any, BinaryIO
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from stakes._check import FloatArray
 from stakes._files import temporary_folder
 from stakes._value import record
-from stakes.adapters.columns import (
-    Columns,
-    group_name,
-    key_name,
-    no_key,
-)
+from stakes.adapters.columns import Columns, Key, group_name, key_name, no_key
 from stakes.adapters.data_files import (
     Files,
     Format,
@@ -39,8 +35,8 @@ from stakes.adapters.data_files import (
 )
 from stakes.adapters.engine_errors import frame_errors
 from stakes.adapters.engine_work import Watch
-from stakes.adapters.inferred_types import typed, with_inferred, with_types
 from stakes.adapters.label_texts import Coder, GroupCoder, LabelColumn, text_name
+from stakes.adapters.relations import arrow_blocks, typed, with_inferred, with_types
 from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source, without_rows
 from stakes.errors import InputError
 from stakes.problem import Problem
@@ -105,7 +101,7 @@ class FileSource(Source):
         Columns of single precision keep it, because ties are decided within their rounding error.
         """
         numbers, labels = columns.read(problem), columns.labels(problem)
-        arrays = {
+        arrays: dict[Key, npt.NDArray[Any]] = {
             key: np.empty(
                 n_rows if len(names) == 1 else (n_rows, len(names)),
                 dtype=np.float32 if self.is_single(names) else np.float64,
@@ -227,10 +223,7 @@ class FileSource(Source):
 
     def _batches(self, rows: Lazy) -> Iterator[pa.RecordBatch]:
         with self.engine_errors():
-            relation = rows.to_native()
-            # The name of the method depends on the version of DuckDB.
-            reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-            yield from reader(_BLOCK)
+            yield from arrow_blocks(rows.to_native(), _BLOCK)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from stakes import _check
 from stakes._arithmetic import table_of
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
+from stakes.adapters.checked_columns import require_cases
 from stakes.adapters.columns import Columns, Numbers, columns_of, model_argument
 from stakes.adapters.expressions import (
     Arrays,
@@ -89,11 +90,7 @@ class NamedLabels:
 def opened_columns(frame: Any, columns: Columns) -> Iterator[Source]:
     """The source of the rows; errors name the argument and its column."""
     with opened(frame) as source, source.engine_errors():
-        source.require_label(columns.y_true, "y_true")
-        for column in columns.by:
-            source.require_group(column, "by")
-        if columns.weights is not None:
-            source.require_number(columns.weights, "weights")
+        require_cases(columns, source)
         for name, model in columns.models.items():
             (column,) = columns_of(model)
             is_label = isinstance(model, Decisions)

@@ -208,19 +208,14 @@ def checks_of(
     if columns.key is not None:
         yield FOLD, Check(whether(nw.col(FOLD).is_null()), no_key)
     if columns.weights is not None:
-        fine = (nw.col(WEIGHT) >= 0.0) & (nw.col(WEIGHT) <= _MOST)
-        yield WEIGHT, number_check(rows, {WEIGHT: fine}, "weights", *_WEIGHTS)
+        yield WEIGHT, number_check(rows, _within([WEIGHT], 0.0, _MOST), "weights", *_WEIGHTS)
     for place, (name, model) in enumerate(columns.models.items()):
         argument = model_argument(name)
         names = [column_of(place, k) for k in range(len(columns_of(model)))]
         if isinstance(model, Posteriors):
-            unit = {column: (nw.col(column) >= 0.0) & (nw.col(column) <= 1.0) for column in names}
-            yield argument, number_check(rows, unit, argument, *_PROBABLE)
+            yield argument, number_check(rows, _within(names, 0.0, 1.0), argument, *_PROBABLE)
         elif isinstance(model, Numbers):
-            finite = {
-                column: (nw.col(column) >= -HEAVIEST) & (nw.col(column) <= HEAVIEST)
-                for column in names
-            }
+            finite = _within(names, -HEAVIEST, HEAVIEST)
             yield argument, number_check(rows, finite, argument, *_FINITE)
         elif isinstance(model, Scores):
             if len(problem.classes) != 2:
@@ -233,6 +228,11 @@ def checks_of(
                 column: ~(nw.col(column).is_null() | nw.col(column).is_nan()) for column in names
             }
             yield argument, number_check(rows, ordered, argument, *_ORDERED, finite=False)
+
+
+def _within(columns: Sequence[str], low: float, high: float) -> dict[str, nw.Expr]:
+    """Whether each of some columns lies in an interval."""
+    return {name: (nw.col(name) >= low) & (nw.col(name) <= high) for name in columns}
 
 
 _MOST = float(np.finfo(np.float64).max)

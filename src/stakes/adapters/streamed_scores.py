@@ -19,6 +19,7 @@ from stakes._arithmetic import weighted_sum
 from stakes._check import HEAVIEST, LIGHTEST, FloatArray, IntArray
 from stakes.adapters.expressions import Arrays
 from stakes.adapters.lazy import TRUTH, WEIGHT
+from stakes.adapters.relations import arrow_blocks
 from stakes.adapters.sources import Lazy
 from stakes.decide import cheapest_decisions, class_ratios, shift_prior
 from stakes.evaluation import RULES
@@ -59,9 +60,7 @@ def _batches(native: Any, engine: str) -> Generator[Any, None, None]:
         for part in native.collect_batches(chunk_size=_BLOCK, maintain_order=False):
             yield from part.to_arrow().to_batches()
         return
-    reader = getattr(native, "to_arrow_reader", None) or native.fetch_arrow_reader
-    with reader(_BLOCK) as batches:  # closed, because a connection has only one open result
-        yield from batches
+    yield from arrow_blocks(native, _BLOCK)
 
 
 def _array(column: Any) -> npt.NDArray[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from stakes.adapters.checked_columns import NOT_MEANT, holds_probabilities, posterior_columns
+from stakes.adapters.checked_columns import NOT_MEANT, posterior_columns
 from stakes.adapters.cluster import spark_files
 from stakes.adapters.columns import Columns, columns_of, model_argument
 from stakes.adapters.duck import FileSource, opened_files
@@ -18,7 +18,7 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.render import refuse_too_long_to_write
 from stakes.report import Report
-from stakes.rows import Decisions, Posteriors, Predicted, Scores
+from stakes.rows import Posteriors, Predicted, Scores
 
 COLUMNS = ("truth", "models", "scores", "weights", "by", "clusters", "key")  # options
 
@@ -96,12 +96,11 @@ def input_files(files: Sequence[str]) -> AbstractContextManager[FileSource]:
 # Models as options state them --------------------------------------------------------------------
 
 
-def _stated_model(text: str, source: Source, problem: Problem) -> tuple[str, Predicted]:
+def _stated_model(text: str, source: Source, problem: Problem) -> tuple[str, Any]:
     """The name and the columns of a model stated as NAME, NAME=COLUMN or NAME=COLUMN,COLUMN."""
     name, listed = _split(text, source)
-    if listed in source.types and not holds_probabilities(listed, source, problem):
-        return name, Decisions(listed)
-    return name, Posteriors(posterior_columns(listed, source, problem))
+    known = listed in source.types  # the type of a single column says what it holds
+    return name, listed if known else posterior_columns(listed, source, problem)
 
 
 def stated_scores(text: str, source: Source) -> tuple[str, Predicted]:

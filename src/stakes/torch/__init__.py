@@ -21,15 +21,13 @@ from stakes.errors import extra
 
 if TYPE_CHECKING:
     from stakes.torch.device_bins import BinnedScores, Scale, score_bins
-    from stakes.torch.device_cases import bayes_decisions, counts
-    from stakes.torch.device_losses import loss_moments
+    from stakes.torch.device_cases import bayes_decisions, counts, loss_moments
     from stakes.torch.exact_scores import ScoreHull, score_auc, score_hull, score_table
     from stakes.torch.modules import BayesCost, Evaluation, ExpectedCost, NormalizedCost, ScoreBins
 
 _HOME = {
     "device_bins": ("BinnedScores", "Scale", "score_bins"),
-    "device_cases": ("bayes_decisions", "counts"),
-    "device_losses": ("loss_moments",),
+    "device_cases": ("bayes_decisions", "counts", "loss_moments"),
     "exact_scores": ("ScoreHull", "score_auc", "score_hull", "score_table"),
     "modules": ("BayesCost", "Evaluation", "ExpectedCost", "NormalizedCost", "ScoreBins"),
 }

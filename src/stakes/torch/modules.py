@@ -180,6 +180,24 @@ class _Counting(_Tallied):
         """
         return self._synced(self._counts)
 
+    def compute(self) -> Tensor:
+        """The cost per case of all decisions so far.
+
+        Returns
+        -------
+        Tensor
+            A scalar.
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = ExpectedCost(Problem([[0, 1, 0.3], [5, 0, 0.3]]))
+        >>> metric.update(torch.tensor([0, 2, 0, 1]), torch.tensor([0, 0, 1, 1]))
+        >>> float(metric.compute())
+        1.325
+        """
+        return self._scalar(expected_cost(self._counts(), self.problem))
+
 
 class ExpectedCost(_Counting):
     """Cost per case of decisions, in the problem's unit: `stakes.expected_cost` of the counts.
@@ -216,24 +234,6 @@ class ExpectedCost(_Counting):
         """
         cases = self._read(positions("preds", preds), target, weights)
         add_cells(*cases, self.problem.costs.shape, self.cells, self.faults)
-
-    def compute(self) -> Tensor:
-        """The cost per case of all decisions so far.
-
-        Returns
-        -------
-        Tensor
-            A scalar.
-
-        Examples
-        --------
-        >>> import torch
-        >>> metric = ExpectedCost(Problem([[0, 1, 0.3], [5, 0, 0.3]]))
-        >>> metric.update(torch.tensor([0, 2, 0, 1]), torch.tensor([0, 0, 1, 1]))
-        >>> float(metric.compute())
-        1.325
-        """
-        return self._scalar(expected_cost(self._counts(), self.problem))
 
 
 class NormalizedCost(ExpectedCost):
@@ -319,24 +319,6 @@ class BayesCost(_Counting):
         decided = cheapest(predictions, self.problem, logits=self.logits)
         self.faults += posterior_faults(predictions, self.logits)
         add_cells(decided, truth, weight, self.problem.costs.shape, self.cells, self.faults)
-
-    def compute(self) -> Tensor:
-        """The cost per case of all decisions so far.
-
-        Returns
-        -------
-        Tensor
-            A scalar.
-
-        Examples
-        --------
-        >>> import torch
-        >>> metric = BayesCost(Problem.binary(false_alarm=1, miss=9))
-        >>> metric.update(torch.tensor([0.02, 0.3, 0.05, 0.6]), torch.tensor([0, 0, 1, 1]))
-        >>> float(metric.compute())
-        2.5
-        """
-        return self._scalar(expected_cost(self._counts(), self.problem))
 
 
 class ScoreBins(_Tallied):

@@ -1,12 +1,12 @@
-"""Types inferred from the texts of a column: CSV files hold nothing but text, JSON no times.
+"""Relations of DuckDB: their types, also inferred from texts, and their rows as blocks of Arrow.
 
-All texts of a column decide together, so that neither the order of the rows nor a sample of them
-matters.
+CSV files hold nothing but text, JSON no times. All texts of a column decide together what they are
+meant as, so that neither the order of the rows nor a sample of them matters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from stakes.adapters.data_files import Format, literal, quoted
@@ -69,3 +69,16 @@ def with_types(rows: Any, types: Mapping[str, str]) -> Any:
         for name in rows.columns
     )
     return rows.project(", ".join(casts)) if types else rows
+
+
+def arrow_blocks(rows: Any, size: int) -> Generator[Any, None, None]:
+    """Yield a relation as record batches of Arrow, each of at most so many rows.
+
+    >>> import duckdb
+    >>> [len(block) for block in arrow_blocks(duckdb.sql("FROM range(3)"), 1 << 11)]
+    [3]
+    """
+    # The name of the method depends on the version of DuckDB.
+    reader = getattr(rows, "to_arrow_reader", None) or rows.fetch_arrow_reader
+    with reader(size) as blocks:  # closed, because a connection has only one open result
+        yield from blocks
