@@ -13,7 +13,7 @@ from stakes._text import html_table, text_table
 from stakes._value import Value, record
 from stakes.audit.metric import (
     Metric,
-    Models,
+    ModelTables,
     by_position,
     of_each,
     picked,
@@ -194,7 +194,7 @@ class Disagreement(Value):
 
 
 def disagreement(
-    models: Models, problem: Problem, *, metrics: Mapping[str, Metric]
+    models: ModelTables, problem: Problem, *, metrics: Mapping[str, Metric]
 ) -> Disagreement:
     """Which metrics would have picked another model, and what that choice costs per case.
 

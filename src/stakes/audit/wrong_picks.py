@@ -18,7 +18,7 @@ from stakes._text import html_table, text_table
 from stakes._value import Value, record
 from stakes.audit.metric import (
     Metric,
-    Models,
+    ModelTables,
     by_position,
     of_each,
     picked,
@@ -164,8 +164,8 @@ class _Costs:
 
 
 def wrong_picks(
-    models: Models,
-    truths: Models,
+    models: ModelTables,
+    truths: ModelTables,
     problems: Sequence[Problem] | ProblemSampler,
     *,
     metrics: Mapping[str, Metric],

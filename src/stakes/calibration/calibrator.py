@@ -105,10 +105,10 @@ class CalibrationCases(NamedTuple):
         return self.weights - positive, positive
 
 
-Fitted = TypeVar("Fitted", bound=CalibrationMap)
+FittedMap = TypeVar("FittedMap", bound=CalibrationMap)
 
 
-class CheckedCalibrator(Calibrator, Generic[Fitted]):
+class CheckedCalibrator(Calibrator, Generic[FittedMap]):
     """A calibrator defined by how it reads scores (`_read`) and fits checked cases (`_fitted`)."""
 
     def fit(  # noqa: D102
@@ -119,7 +119,7 @@ class CheckedCalibrator(Calibrator, Generic[Fitted]):
         classes: object = None,
         weights: object = None,
         prior: object = None,
-    ) -> Fitted:
+    ) -> FittedMap:
         _check.aligned(scores=scores, y=y, weights=weights)
         return self._fitted(*self._read(scores, y, classes, weights, prior))
 
@@ -131,7 +131,7 @@ class CheckedCalibrator(Calibrator, Generic[Fitted]):
         """Read the scores and the cases, without those of weight 0."""
 
     @abstractmethod
-    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> Fitted:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedMap:
         """Learn the map from cases of positive weight."""
 
 

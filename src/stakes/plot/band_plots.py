@@ -13,7 +13,7 @@ from stakes._value import Value, record
 from stakes.plot._style import (
     GREY,
     INK,
-    Label,
+    LineLabel,
     axes_for,
     finish,
     label_lines,
@@ -131,10 +131,10 @@ def banded_lines(
     finish(ax, x=x, y=y, legend=False)
     _write_note(ax, note)
     labels = [
-        Label(line.name, drawn[id(line)], line.y[-1], float(np.mean(line.y)), line.detail)
+        LineLabel(line.name, drawn[id(line)], line.y[-1], float(np.mean(line.y)), line.detail)
         for line in lines
     ]
-    label_lines(ax, [*labels, *(Label(name, vertical) for name in verticals or ())])
+    label_lines(ax, [*labels, *(LineLabel(name, vertical) for name in verticals or ())])
     return ax
 
 
