@@ -40,9 +40,9 @@ from stakes._check.plain_kinds import (
     an_array_of_bools,
     an_array_of_integers,
     named_numbers,
-    numbers,
     one_number,
     one_whole,
+    real_numbers,
     refuse_kind,
 )
 from stakes.errors import InputError, StakesError
@@ -180,7 +180,7 @@ def _look_at_shapes(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]
     arguments = {
         name: args[place] if place < len(args) else named.get(name)
         for place, name, check in wanted
-        if check in (numbers, an_array)
+        if check in (real_numbers, an_array)
     }
     shapes = {name: np.shape(value) for name, value in arguments.items() if value is not None}
     try:
@@ -269,7 +269,7 @@ def _check_of(hint: Any, filled: bool = False) -> ArgumentCheck | None:
     """How an argument with this annotation is checked; None where it is not checked here."""
     parts = _parts(hint)
     some = tuple(part for part in parts if part not in (None, type(None)))
-    check = numbers if hint == npt.ArrayLike else _plain_check(some) if some else None
+    check = real_numbers if hint == npt.ArrayLike else _plain_check(some) if some else None
     if check is None or len(some) == len(parts):
         return _filled(check) if filled and check and _is_several(some) else check
 

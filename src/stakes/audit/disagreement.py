@@ -17,7 +17,7 @@ from stakes.audit.metric import (
     by_position,
     of_each,
     picked,
-    read_models,
+    read_model_tables,
 )
 from stakes.measures import expected_cost
 from stakes.problem import Problem
@@ -239,7 +239,7 @@ def disagreement(
     Fowlkes-Mallows    0.5892  0.7786      B           7
     """
     names = tuple(map(str, metrics))
-    labels, tables = read_models(models)
+    labels, tables = read_model_tables(models)
     costs = np.asarray(expected_cost(tables, problem))
     plain = by_position(tables)
     values = of_each(metrics, lambda metric: (metric(plain), metric.goodness(plain)))

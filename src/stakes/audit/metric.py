@@ -204,7 +204,7 @@ def of_each(metrics: Mapping[str, Metric], function: Callable[[Metric], T]) -> I
         yield value
 
 
-def read_models(models: ModelTables) -> tuple[Labels, Counts]:
+def read_model_tables(models: ModelTables) -> tuple[Labels, Counts]:
     """Names of J models and their counts, of shape (…, J, K, M).
 
     Two classes and two decisions match by position, whatever the decisions are called: the metrics

@@ -22,7 +22,7 @@ from stakes.audit.metric import (
     by_position,
     of_each,
     picked,
-    read_models,
+    read_model_tables,
 )
 from stakes.audit.misranking import ErrorSampler, read_errors
 from stakes.errors import InputError
@@ -214,9 +214,9 @@ def wrong_picks(
     read_errors("errors", errors)
     criteria = (*names, *map(str, errors), "expected costs")
     _check.labels("the names of metrics and errors", criteria)
-    labels, observed = read_models(models)
+    labels, observed = read_model_tables(models)
     with _check.renamed(models="truths"):
-        true_labels, true = read_models(truths)
+        true_labels, true = read_model_tables(truths)
     _check.same_labels("the names of truths", labels, true_labels)
     if observed.values.ndim != 3 or true.values.ndim != 4:
         raise InputError(

@@ -135,7 +135,7 @@ class CheckedCalibrator(Calibrator, Generic[FittedMap]):
         """Learn the map from cases of positive weight."""
 
 
-def read_cases(
+def read_fit_cases(
     scores: FloatArray, y: object, size: int, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, CalibrationCases]:
     """Scores, (n,) or (n, K), and the cases, without those of weight 0.
@@ -244,10 +244,10 @@ def _read_posteriors(
     if stated is not None:
         names = class_labels(y, stated, size, name="y")
     rows = read_posteriors("scores", scores, names)
-    return read_cases(rows, y, size, None if stated is None else names, weights, prior)
+    return read_fit_cases(rows, y, size, None if stated is None else names, weights, prior)
 
 
-def real_scores(scores: object, classes: Labels | None) -> FloatArray:
+def one_score_each(scores: object, classes: Labels | None) -> FloatArray:
     """One real or infinite score for each case; for named posteriors, P(second class)."""
     if isinstance(scores, Scores):
         return scores.read("scores")
@@ -267,7 +267,7 @@ def read_score_cases(
 ) -> tuple[FloatArray, CalibrationCases]:
     """Real or infinite scores (n,) of two classes, and the cases, without those of weight 0."""
     values, names = _scores_and_names(scores, y, classes)
-    return read_cases(values, y, 2, names, weights, prior)
+    return read_fit_cases(values, y, 2, names, weights, prior)
 
 
 def read_finite_cases(
@@ -275,7 +275,7 @@ def read_finite_cases(
 ) -> tuple[FloatArray, CalibrationCases]:
     """Finite scores (n,) of two classes, and the cases; scores of weight 0 must be finite too."""
     values, names = _scores_and_names(scores, y, classes)
-    return read_cases(_check.floats("scores", values), y, 2, names, weights, prior)
+    return read_fit_cases(_check.floats("scores", values), y, 2, names, weights, prior)
 
 
 def _scores_and_names(
@@ -283,7 +283,7 @@ def _scores_and_names(
 ) -> tuple[FloatArray, Labels | None]:
     stated = column_classes("scores", scores) if classes is None else classes
     names = None if stated is None else class_labels(y, stated, 2, name="y")
-    return real_scores(scores, names), names
+    return one_score_each(scores, names), names
 
 
 def in_shape_of(scores: object, posteriors: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes._text import always, number, percent, plain
+from stakes._text import always, number, percent, prose
 from stakes.errors import InputError
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
@@ -176,7 +176,7 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
 
 def _price(value: float, unit: str | None) -> str:
     """A price with its unit, to three digits: it is an estimate."""
-    return f"{plain(value, 3)} {unit}" if unit else plain(value, 3)
+    return f"{prose(value, 3)} {unit}" if unit else prose(value, 3)
 
 
 def _exchange(system: System, evidence: Evidence) -> list[str]:

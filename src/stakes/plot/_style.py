@@ -46,10 +46,10 @@ def styles(names: Iterable[object]) -> Iterator[tuple[str, dict[str, Any]]]:
     for place, name in enumerate(names):
         turn, colour = divmod(place, len(_COLOURS))
         dash = _DASHES[(colour + turn) % len(_DASHES)]
-        yield plain(name), {"color": _COLOURS[colour], "linestyle": dash, "linewidth": 1.6}
+        yield as_text(name), {"color": _COLOURS[colour], "linestyle": dash, "linewidth": 1.6}
 
 
-def plain(name: object) -> str:
+def as_text(name: object) -> str:
     """A name as plain text for matplotlib.
 
     Dollar signs would start a formula, and a leading underscore would hide it from the legend.
@@ -89,8 +89,8 @@ def short_names(names: Iterable[object], room: int = 28) -> list[str]:
     for width in (room, room + 12, room + 32):
         shown = [short(text, width) for text in _without_common(texts, width)]
         if len(set(shown)) == n_distinct:
-            return [plain(text) for text in shown]
-    return [plain(text) for text in texts]
+            return [as_text(text) for text in shown]
+    return [as_text(text) for text in texts]
 
 
 def _without_common(texts: list[str], room: int) -> list[str]:

@@ -13,7 +13,7 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import DECISIONS, POSTERIORS, Posteriors
 from stakes.scoring import ScoringRule, mean_score
-from stakes.sklearn.responses import columns_of, response
+from stakes.sklearn.responses import response, structured_columns
 
 RowMetric = Callable[..., float]
 
@@ -105,7 +105,7 @@ class Scorer:
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, data: Any = None
     ) -> float:
         """The score of the predictions of a fitted estimator for X."""
-        data = columns_of(data)
+        data = structured_columns(data)
         responses = response(estimator, X, self.takes, self.problem, data)
         if isinstance(self.metric, ScoringRule):
             named = Posteriors(responses, classes=self.problem.classes)
