@@ -449,7 +449,7 @@ NOT_FOR_USERS: dict[str, str] = {
             *("tally.read_rows", "tally.tallies_by_model"),
             *("rows.as_predictions", "rows.frame_columns"),
             *("measures.coefficients_on", "scoring.class_labels", "scoring.expected_score"),
-            *("scoring.shape_of", "scoring.n_columns", "calibration.decoded"),
+            *("scoring.shape_of", "scoring.n_columns", "calibration.decoded_map"),
             *("calibration.sealed_map", "inference.checked_scheme"),
             *("inference.contenders_among", "inference.difference_support", "problem.cell_text"),
             *("report.cheapest_of", "report.flip_of", "render.refuse_too_long_to_write"),

@@ -21,7 +21,7 @@ from laws import (
     root,
     the_problem,
 )
-from stakes.measures import clinical, confusion, cost
+from stakes.measures import confusion, cost
 
 ROOMS = ("stakes.measures",)
 
@@ -354,20 +354,20 @@ def some_threshold(world):
 BinaryLaw = partial(Law, subject=BINARY, arguments=some_threshold, moves=None)
 
 CLINICAL_LAWS = [
-    ClassLaw(clinical.informedness, twin=of_each_class(lambda c: recall(c) + specificity(c) - 1)),
+    ClassLaw(confusion.informedness, twin=of_each_class(lambda c: recall(c) + specificity(c) - 1)),
     ClassLaw(
-        clinical.markedness,
+        confusion.markedness,
         twin=of_each_class(lambda c: precision(c) + negative_predictive_value(c) - 1),
     ),
-    ClassLaw(clinical.likelihood_ratio_positive, twin=of_each_class(likelihood_ratio_positive)),
-    ClassLaw(clinical.likelihood_ratio_negative, twin=of_each_class(likelihood_ratio_negative)),
+    ClassLaw(confusion.likelihood_ratio_positive, twin=of_each_class(likelihood_ratio_positive)),
+    ClassLaw(confusion.likelihood_ratio_negative, twin=of_each_class(likelihood_ratio_negative)),
     ClassLaw(
-        clinical.diagnostic_odds_ratio,
+        confusion.diagnostic_odds_ratio,
         twin=of_each_class(lambda c: divide(c.tp * c.tn, c.fp * c.fn)),
     ),
-    BinaryLaw(clinical.net_benefit, twin=net_benefit),
-    BinaryLaw(clinical.standardized_net_benefit, twin=standardized_net_benefit),
-    ProblemLaw(clinical.multiclass_net_benefit, twin=multiclass_net_benefit, moves=None),
+    BinaryLaw(confusion.net_benefit, twin=net_benefit),
+    BinaryLaw(confusion.standardized_net_benefit, twin=standardized_net_benefit),
+    ProblemLaw(confusion.multiclass_net_benefit, twin=multiclass_net_benefit, moves=None),
 ]
 
 LAWS = [*COST_LAWS, *CONFUSION_LAWS, *CHANCE_LAWS, *CLINICAL_LAWS]

@@ -16,7 +16,7 @@ from stakes.agreement import (
     perfect_relabelling,
 )
 from stakes.audit import FAMILIAR, Gain, suitability
-from stakes.audit.suitability import BOUNDED, FLIP, ONLY_PERFECT, ORDER, PERFECT, _tables
+from stakes.audit.suitability import BOUNDED, FLIP, ONLY_PERFECT, ORDER, PERFECT_IS_ONE, _tables
 from stakes.errors import InputError
 from stakes.measures import accuracy, balanced_accuracy, error_rate
 from stakes.measures.confusion import mcc
@@ -78,10 +78,10 @@ def test_K10_the_average_of_a_suitable_metric_over_all_pairs_is_suitable(measure
     [
         (FAMILIAR["precision"].measure, {ORDER, FLIP, ONLY_PERFECT}),
         (balanced_accuracy, {FLIP}),
-        (error_rate, {PERFECT, ONLY_PERFECT}),
-        (lambda counts: 2 * accuracy(counts), {BOUNDED, PERFECT, ONLY_PERFECT}),
+        (error_rate, {PERFECT_IS_ONE, ONLY_PERFECT}),
+        (lambda counts: 2 * accuracy(counts), {BOUNDED, PERFECT_IS_ONE, ONLY_PERFECT}),
         (partial(general_f1, average=np.inf), {ONLY_PERFECT}),
-        (lambda counts: counts.n_cases, {BOUNDED, PERFECT, ONLY_PERFECT}),
+        (lambda counts: counts.n_cases, {BOUNDED, PERFECT_IS_ONE, ONLY_PERFECT}),
     ],
     ids=["precision", "balanced accuracy", "error rate", "doubled", "largest F1", "size"],
 )
@@ -99,7 +99,7 @@ def test_K10_each_missing_property_has_a_witness(measure, fails):
         wrong = table.sum() - np.trace(table)
         if name == BOUNDED:
             assert abs(value) > 1
-        elif name == PERFECT:
+        elif name == PERFECT_IS_ONE:
             assert wrong == 0
             assert np.diagonal(table).min() > 0
             assert value != 1

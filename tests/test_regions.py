@@ -40,8 +40,8 @@ from stakes.regions import (
     dominance,
     lowest,
     nearest_first,
-    probability_cheapest,
     sensitivity,
+    share_cheapest,
     skews_as_cost_proportions,
     skews_as_priors,
 )
@@ -224,7 +224,7 @@ def test_what_regions_are_made_of_is_checked():
         lambda: bootstrap_crossings(models, CostProportion(), **how),
         lambda: bootstrap_crossings(models, CostRatio(), **how),
         lambda: bootstrap_crossings(models, Prior(Problem.zero_one(2), 1), **how),
-        lambda: probability_cheapest(models, [0.5], prior=None, **how),
+        lambda: share_cheapest(models, [0.5], prior=None, **how),
     ):
         with pytest.raises(InputError, match=r"(tally|joint) must be JointCounts; got dict"):
             make()
@@ -519,13 +519,13 @@ def test_crossings_of_clusters_are_as_unsure_as_their_number():
 def test_the_probability_of_being_cheapest_takes_a_scheme():
     by_unit, pooled = of_units(400, 1)
     at = [float(crossing(pooled, "careful", "bold", CostProportion())) - 0.06]
-    units = probability_cheapest(
+    units = share_cheapest(
         by_unit, at, prior=None, replicates=800, rng=generator(), scheme=Clusters()
     )
-    cases = probability_cheapest(pooled, at, prior=None, replicates=800, rng=generator())
+    cases = share_cheapest(pooled, at, prior=None, replicates=800, rng=generator())
     assert cases[0, 0] > 0.97
     assert 0.75 < units[0, 0] < 0.95
-    same = probability_cheapest(
+    same = share_cheapest(
         pooled, at, prior=None, replicates=800, rng=generator(), scheme=AllCases()
     )
     np.testing.assert_array_equal(cases, same)
@@ -538,7 +538,7 @@ def test_a_class_in_place_of_a_scheme_is_refused():
         lambda: bootstrap_crossings(joint, CostProportion(), **how),
         lambda: bootstrap_crossings(joint, CostRatio(), **how),
         lambda: bootstrap_crossings(joint, Prior(problem, 1), **how),
-        lambda: probability_cheapest(joint, [0.5], prior=None, **how),
+        lambda: share_cheapest(joint, [0.5], prior=None, **how),
     ):
         with pytest.raises(InputError, match="scheme must be a scheme; got the class Clusters"):
             make()
@@ -635,7 +635,7 @@ def test_replicates_that_cross_the_other_way_round_are_no_replicates_of_a_border
 
 
 def test_the_probability_of_being_cheapest_follows_the_cost_proportion():
-    shares = probability_cheapest(
+    shares = share_cheapest(
         planted(1000, 3), [0.05, 1 / 3, 0.9], prior=None, replicates=400, rng=generator()
     )
     np.testing.assert_allclose(shares.sum(axis=1), 1)

@@ -532,8 +532,11 @@ def test_a_cost_per_case_and_that_of_a_million_cases_show_the_same_digits():
 def test_decimals_of_the_calling_program_change_no_number():
     """Such as a precision of six digits, which programs of accountants set."""
     numbers = [0.0, 1 / 3, -1234.5678, 98_765.4321, 1.23456e-7, 2.5e20, 0.99986]
-    shows: list[Any] = [_text.number, _text.plain, _text.probability, _text.proportion]
-    shows += [lambda value: _text.fixed(value, 9), lambda value: _text.small_amount(value, 12.5)]
+    shows: list[Any] = [_text.number, _text.prose, _text.probability, _text.proportion]
+    shows += [
+        lambda value: _text.rounded_to(value, 9),
+        lambda value: _text.small_amount(value, 12.5),
+    ]
 
     def shown() -> list[str]:
         return [show(value) for show in shows for value in numbers]

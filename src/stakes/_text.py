@@ -12,7 +12,6 @@ __all__ = [
     "always",
     "chance",
     "decimals",
-    "fixed",
     "html_table",
     "in_unit",
     "measured",
@@ -20,11 +19,12 @@ __all__ = [
     "number",
     "one_line",
     "percent",
-    "plain",
     "point",
     "printable",
     "probability",
     "proportion",
+    "prose",
+    "rounded_to",
     "settled",
     "small_amount",
     "supported",
@@ -80,10 +80,10 @@ def _rounded(value: float, digits: int) -> Decimal:
     return context.plus(Decimal.from_float(float(value)))
 
 
-def plain(value: float, digits: int = 4) -> str:
+def prose(value: float, digits: int = 4) -> str:
     """A number for a sentence: as `number`, but as a decimal down to a billionth.
 
-    >>> plain(0.000041234, 2), plain(1.5e-7), plain(-0.00002), plain(12345), plain(3e-10)
+    >>> prose(0.000041234, 2), prose(1.5e-7), prose(-0.00002), prose(12345), prose(3e-10)
     ('0.000041', '0.00000015', '−0.00002', '12,345', '3e−10')
     """
     if not isfinite(value):
@@ -103,21 +103,23 @@ def small_amount(amount: float, cost: float) -> str:
     ('0.00044', 'less than 0.0001', '0')
     """
     last_digit = 10.0 ** (_rounded(cost, 18).adjusted() - 3) if isfinite(cost) and cost else 0.0
-    return f"less than {plain(last_digit, 1)}" if 0 < amount < last_digit else plain(amount, 2)
+    return f"less than {prose(last_digit, 1)}" if 0 < amount < last_digit else prose(amount, 2)
 
 
-def fixed(value: float, decimals: int) -> str:
+def rounded_to(value: float, decimals: int) -> str:
     """A number with fixed decimals; a negative number of them rounds to tens, hundreds, ….
 
     Where more than six decimals are asked for, a number below 0.0001 has a power of ten. Halves
     are those of the fifteen digits that a float has to show, so that 3.505 and a million times it
     are rounded alike.
 
-    >>> fixed(3.505, 2), fixed(1e6 * 3.505, -4)
+    >>> rounded_to(3.505, 2), rounded_to(1e6 * 3.505, -4)
     ('3.51', '3,510,000')
-    >>> fixed(0.1574, 3), fixed(2, 3), fixed(-0.0004, 3), fixed(12345.6, -2), fixed(1.571e-7, 9)
-    ('0.157', '2.000', '0.000', '12,300', '1.57e−7')
-    >>> fixed(0.0000157, 6), fixed(0.0000157, 7)
+    >>> rounded_to(0.1574, 3), rounded_to(2, 3), rounded_to(-0.0004, 3)
+    ('0.157', '2.000', '0.000')
+    >>> rounded_to(12345.6, -2), rounded_to(1.571e-7, 9)
+    ('12,300', '1.57e−7')
+    >>> rounded_to(0.0000157, 6), rounded_to(0.0000157, 7)
     ('0.000016', '1.57e−5')
     """
     if not isfinite(value) or abs(value) >= _LARGEST:
@@ -181,7 +183,7 @@ def measured(value: float, low: float, high: float) -> tuple[str, str, str]:
     """
     places = supported(value, low, high)
     first, second, third = (
-        number(part) if places is None else fixed(part, places) for part in (value, low, high)
+        number(part) if places is None else rounded_to(part, places) for part in (value, low, high)
     )
     return first, second, third
 
@@ -212,7 +214,7 @@ def measured_column(rows: Sequence[tuple[float, float, float]]) -> list[tuple[st
     for row, places in zip(rows, shown_places, strict=True):
         missing = widest - max(places, 0)
         pad = PAD * (missing + (missing > 0 and places <= 0))
-        value, low, high = (fixed(part, places) + pad for part in row)
+        value, low, high = (rounded_to(part, places) + pad for part in row)
         shown.append((value, low, high))
     return shown
 
@@ -238,7 +240,7 @@ def proportion(share: float, digits: int = 3) -> str:
     missing = min(share, 1 - share)
     if not (missing > _TINIEST and share > 0.5):
         return number(share, digits)
-    text = fixed(share, min(digits - 1 - _rounded(missing, digits).adjusted(), 15))
+    text = rounded_to(share, min(digits - 1 - _rounded(missing, digits).adjusted(), 15))
     return text.rstrip("0").rstrip(".")
 
 
@@ -301,7 +303,7 @@ def whole_percent(share: float) -> str:
         return "< 1 %"
     if 0.99 < share < 1:
         return "> 99 %"
-    return f"{fixed(100 * share, 0)} %" if isfinite(share) else number(share)
+    return f"{rounded_to(100 * share, 0)} %" if isfinite(share) else number(share)
 
 
 def part(share: float) -> str:
@@ -312,7 +314,7 @@ def part(share: float) -> str:
     """
     if not 0 < share < 0.0095:
         return whole_percent(share)
-    return "< 0.1 %" if share < 0.0005 else f"{fixed(100 * share, 1)} %"
+    return "< 0.1 %" if share < 0.0005 else f"{rounded_to(100 * share, 1)} %"
 
 
 def chance(share: float) -> str:

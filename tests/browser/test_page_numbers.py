@@ -32,9 +32,9 @@ from stakes._text import (
     number,
     part,
     percent,
-    plain,
     probability,
     proportion,
+    prose,
     small_amount,
     whole_percent,
 )
@@ -372,7 +372,7 @@ def test_numbers_are_written_as_python_writes_them(demo, opened):
     values += [1e-4, 0.00099995, 0.00009999, -0.0125, 123456.789, 0.5, 1e-300, 1e300]
     page = opened(demo)
     assert written(page, "short", values) == [number(value) for value in values]
-    assert written(page, "plain", values) == [plain(value) for value in values]
+    assert written(page, "plain", values) == [prose(value) for value in values]
     pairs = list(zip(values, reversed(values), strict=True))
     small = "pairs => pairs.map(([amount, cost]) => stakesPage.write.smallAmount(amount, cost))"
     assert page.run(small, pairs) == [small_amount(amount, cost) for amount, cost in pairs]

@@ -40,9 +40,9 @@ from stakes._check.plain_kinds import (
     an_array_of_bools,
     an_array_of_integers,
     named_numbers,
-    numbers,
     one_number,
     one_whole,
+    real_numbers,
     refuse_kind,
 )
 from stakes.errors import InputError, StakesError
@@ -73,8 +73,8 @@ _MADE_BY = {
 # Protocols, and the class that a message names in their place: the usual one that satisfies them.
 _KNOWN_AS = {"Answering": "Problem", "Labelled": "Problem", "Moments": "Distribution"}
 
-Check = Callable[[str, Any], None]
-Wanted = tuple[tuple[int, str, Check], ...]
+ArgumentCheck = Callable[[str, Any], None]
+Wanted = tuple[tuple[int, str, ArgumentCheck], ...]
 
 
 def guard(room: str, *, beforehand: bool = False) -> None:
@@ -180,7 +180,7 @@ def _look_at_shapes(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]
     arguments = {
         name: args[place] if place < len(args) else named.get(name)
         for place, name, check in wanted
-        if check in (numbers, an_array)
+        if check in (real_numbers, an_array)
     }
     shapes = {name: np.shape(value) for name, value in arguments.items() if value is not None}
     try:
@@ -228,8 +228,8 @@ def _wanted(function: Callable[..., Any], filled: bool) -> tuple[Wanted, Wanted]
     With `filled`, all parameters are checked before.
     """
     hints = _hints(function)
-    first: list[tuple[int, str, Check]] = []
-    then: list[tuple[int, str, Check]] = []
+    first: list[tuple[int, str, ArgumentCheck]] = []
+    then: list[tuple[int, str, ArgumentCheck]] = []
     for place, parameter in enumerate(inspect.signature(function).parameters.values()):
         hint = hints.get(parameter.name)
         check = _check_of(hint, filled)
@@ -265,11 +265,11 @@ def _comes_first(hint: Any) -> bool:
     return names <= {*_MADE_BY, "Generator"}
 
 
-def _check_of(hint: Any, filled: bool = False) -> Check | None:
+def _check_of(hint: Any, filled: bool = False) -> ArgumentCheck | None:
     """How an argument with this annotation is checked; None where it is not checked here."""
     parts = _parts(hint)
     some = tuple(part for part in parts if part not in (None, type(None)))
-    check = numbers if hint == npt.ArrayLike else _plain_check(some) if some else None
+    check = real_numbers if hint == npt.ArrayLike else _plain_check(some) if some else None
     if check is None or len(some) == len(parts):
         return _filled(check) if filled and check and _is_several(some) else check
 
@@ -280,7 +280,7 @@ def _check_of(hint: Any, filled: bool = False) -> Check | None:
     return or_none
 
 
-def _plain_check(parts: tuple[Any, ...]) -> Check | None:
+def _plain_check(parts: tuple[Any, ...]) -> ArgumentCheck | None:
     """The check for an annotation, as a tuple of its alternatives without None."""
     simple = {(float,): one_number, (int,): one_whole, (str,): a_text, (bool,): a_switch}
     if parts in simple:
@@ -313,7 +313,7 @@ def _plain_check(parts: tuple[Any, ...]) -> Check | None:
     return _of_ours(parts)
 
 
-def _of_ours(parts: tuple[Any, ...]) -> Check | None:
+def _of_ours(parts: tuple[Any, ...]) -> ArgumentCheck | None:
     """A check for instances of classes of the library, protocols among them, or for subclasses."""
     classes = tuple(get_args(part)[0] for part in parts if get_origin(part) is type)
     kinds = tuple(part for part in parts if get_origin(part) is not type)
@@ -372,7 +372,7 @@ def _descendants(kind: type) -> list[type]:
     return classes
 
 
-def _each_of(hint: Any) -> Check | None:
+def _each_of(hint: Any) -> ArgumentCheck | None:
     """A check for sequences and mappings whose values are instances of a class of the library."""
     values = get_args(hint)[-1]
     if not (isinstance(values, type) and _is_ours(values)):
@@ -407,7 +407,7 @@ def _is_several(parts: tuple[Any, ...]) -> bool:
     return len(parts) == 1 and get_origin(parts[0]) in (Sequence, Mapping)
 
 
-def _filled(check: Check) -> Check:
+def _filled(check: ArgumentCheck) -> ArgumentCheck:
     """The same check, which also refuses empty values."""
 
     def filled(name: str, value: Any) -> None:

@@ -14,13 +14,13 @@ import numpy.typing as npt
 from stakes._check.encoding import Categories, categories
 from stakes._check.kinds import BoolArray, IntArray, Label, Labels, described, refuse_lazy
 from stakes._check.labels import (
-    in_order,
-    label_array,
     labels,
+    labels_by_row,
     missing,
     no_labels,
     objects,
-    plain,
+    python_value,
+    sorted_distinct,
 )
 from stakes._value import record
 from stakes.errors import InputError
@@ -140,7 +140,7 @@ def clusters(values: object) -> Groups:
 def absent(name: str, values: object) -> BoolArray:
     """Which cases of a column have no label."""
     coded = categories(values)
-    return missing(label_array(name, values, _ONE_COLUMN)) if coded is None else coded.codes < 0
+    return missing(labels_by_row(name, values, _ONE_COLUMN)) if coded is None else coded.codes < 0
 
 
 def missing_label(known: Sequence[object]) -> str:
@@ -156,14 +156,14 @@ def missing_label(known: Sequence[object]) -> str:
 
 def _sorted(name: str, values: Any) -> Categories:
     """The sorted distinct values, and for every case the position of its own; −1 where missing."""
-    array = label_array(name, values, _ONE_COLUMN)
+    array = labels_by_row(name, values, _ONE_COLUMN)
     is_float = array.dtype.kind == "f" and not isinstance(values, np.ndarray)
     if is_float and np.max(np.abs(array), initial=0, where=array == array) >= _ROUNDED:
         # Numpy rounds large integers beside gaps, and beside larger ones: they stay Python's.
         array = objects(values.to_pylist() if hasattr(values, "to_pylist") else list(values))
     gaps = missing(array)
     present = array[~gaps]
-    distinct = in_order(name, present)
+    distinct = sorted_distinct(name, present)
     codes = np.full(array.shape, -1, dtype=np.intp)
     codes[~gaps] = _places(present, distinct)
     if len(distinct) <= _READABLE and all(isinstance(value, str) for value in distinct):
@@ -230,7 +230,7 @@ def _label(name: str, value: Any, *, is_category: bool) -> Label:
     """The label of a value: a whole number, a boolean, or text."""
     if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
         return int(value)
-    value = plain(value)
+    value = python_value(value)
     is_measured = isinstance(value, float | Decimal | timedelta) and not is_category
     if is_measured or isinstance(value, bytes):
         is_number = isinstance(value, float | Decimal)

@@ -62,7 +62,7 @@ def by_label(name: str, values: Mapping[Any, Any], names: Labels) -> list[Any]:
     return [values[label] for label in names]
 
 
-def plain(value: object) -> object:
+def python_value(value: object) -> object:
     """A numpy scalar as its Python equal, whole floats as int."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -84,7 +84,7 @@ def labels(name: str, values: Any) -> Labels:
             f"run to run. Pass a list.",
             argument=name,
         )
-    listed_labels = tuple(plain(value) for value in islice(values, _MOST_LABELS + 1))
+    listed_labels = tuple(python_value(value) for value in islice(values, _MOST_LABELS + 1))
     if len(listed_labels) > _MOST_LABELS:
         raise InputError(
             f"{name} must be at most {_MOST_LABELS:,} labels; there are more. Merge those that are "
@@ -176,7 +176,7 @@ def same_names(what: str, ours: Named, theirs: Named) -> None:
     same_labels(f"the decisions of {what}", ours.decisions, theirs.decisions)
 
 
-def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
+def labels_by_row(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
     """One label per row, which may be missing: an array of kind b, i, u, f, U, M, m or O."""
     refuse_frames(name, values)
     try:
@@ -243,7 +243,7 @@ def _absent(item: Any) -> bool:
 
 def _labelled(name: str, values: object, remedy: str) -> npt.NDArray[Any]:
     """One label per row, and none of them missing: an array of kind b, i, u, f, U or O."""
-    array = label_array(name, values, remedy)
+    array = labels_by_row(name, values, remedy)
     absent = np.flatnonzero(missing(array))
     if absent.size:
         raise InputError(
@@ -308,7 +308,7 @@ def codes(name: str, values: object, names: Labels, *, remedy: str = _ONE_EACH) 
     result = _positions(array, names)
     if result.min(initial=0) < 0:
         unknown = np.flatnonzero(result < 0)
-        first = plain(array[unknown[0]])
+        first = python_value(array[unknown[0]])
         twin = next((label for label in names if str(label) == str(first)), None)
         hint = f" {first!r} and {twin!r} are different labels." if twin is not None else ""
         raise InputError(
@@ -355,7 +355,7 @@ def encoded(name: str, values: object) -> tuple[FoundLabels, IntArray]:
     The same as `distinct` followed by `codes`, in one pass over the rows.
     """
     coded = _coded(values)
-    array = None if coded is not None else label_array(name, values, _ONE_EACH)
+    array = None if coded is not None else labels_by_row(name, values, _ONE_EACH)
     if array is not None and array.dtype.kind == "O":
         coded = numbered_objects(array)
         if coded is not None and any(map(_absent, coded.values)):
@@ -380,7 +380,7 @@ def _encoded_array(name: str, array: npt.NDArray[Any]) -> tuple[FoundLabels, Int
     if array.dtype.kind == "U":
         known, where = distinct_texts(array)
     else:
-        known = in_order(name, array)
+        known = sorted_distinct(name, array)
     names = FoundLabels(labels(name, known))
     return names, cast(IntArray, frozen(_positions(array, names) if where is None else where))
 
@@ -390,10 +390,10 @@ def distinct(name: str, values: object) -> FoundLabels:
     coded = _coded(values)
     if coded is not None and coded.codes.size:
         values = [coded.values[k] for k in np.flatnonzero(np.bincount(coded.codes))]
-    return FoundLabels(labels(name, in_order(name, _labelled(name, values, _ONE_EACH))))
+    return FoundLabels(labels(name, sorted_distinct(name, _labelled(name, values, _ONE_EACH))))
 
 
-def in_order(name: str, array: npt.NDArray[Any]) -> Any:
+def sorted_distinct(name: str, array: npt.NDArray[Any]) -> Any:
     """The distinct values of an array in which none is missing, sorted."""
     if array.dtype.kind in "biu":
         return distinct_integers(array)

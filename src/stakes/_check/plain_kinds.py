@@ -37,7 +37,7 @@ def one_whole(name: str, value: object) -> None:
         whole(name, value, low=-(10**15))
 
 
-def numbers(name: str, value: object) -> None:
+def real_numbers(name: str, value: object) -> None:
     """Refuse what cannot be read as an array of real numbers."""
     if isinstance(value, float) or (type(value) is np.ndarray and value.dtype.kind in "biuf"):
         return
@@ -48,7 +48,7 @@ def numbers(name: str, value: object) -> None:
 
 def an_array(name: str, value: object) -> None:
     """Refuse anything but an array of numbers; rooms hand these to each other."""
-    numbers(name, value)
+    real_numbers(name, value)
     if not isinstance(value, np.ndarray | np.generic):
         refuse_kind(name, value, "an array of numbers", "Pass np.asarray(…) of it.")
 

@@ -26,7 +26,7 @@ from stakes.calibration import (
     FullAffine,
     Temperature,
     VectorScaling,
-    decoded,
+    decoded_map,
 )
 from stakes.evaluation import KEY_FOLDS
 
@@ -254,12 +254,12 @@ class Newton:
             offsets = [factor for _, j, factor in self.parameters[s][0] if j == self.size]
             temperature = float(1 / self.at[s, 0])
             written |= {"kind": "temperature", "temperature": temperature, "offsets": offsets}
-            return decoded(written)
+            return decoded_map(written)
         written["intercepts"] = (intercepts - intercepts.mean()).tolist()
         if isinstance(self.calibrator, FullAffine):
             matrix = matrix - matrix.mean(axis=0)
-            return decoded(written | {"kind": "full affine", "matrix": matrix.tolist()})
-        return decoded(written | {"kind": "vector", "slopes": np.diag(matrix).tolist()})
+            return decoded_map(written | {"kind": "full affine", "matrix": matrix.tolist()})
+        return decoded_map(written | {"kind": "vector", "slopes": np.diag(matrix).tolist()})
 
 
 def _in_order(arrays: Arrays) -> Arrays:

@@ -13,11 +13,11 @@ from stakes._text import html_table, text_table
 from stakes._value import Value, record
 from stakes.audit.metric import (
     Metric,
-    Models,
+    ModelTables,
     by_position,
     of_each,
     picked,
-    read_models,
+    read_model_tables,
 )
 from stakes.measures import expected_cost
 from stakes.problem import Problem
@@ -194,7 +194,7 @@ class Disagreement(Value):
 
 
 def disagreement(
-    models: Models, problem: Problem, *, metrics: Mapping[str, Metric]
+    models: ModelTables, problem: Problem, *, metrics: Mapping[str, Metric]
 ) -> Disagreement:
     """Which metrics would have picked another model, and what that choice costs per case.
 
@@ -239,7 +239,7 @@ def disagreement(
     Fowlkes-Mallows    0.5892  0.7786      B           7
     """
     names = tuple(map(str, metrics))
-    labels, tables = read_models(models)
+    labels, tables = read_model_tables(models)
     costs = np.asarray(expected_cost(tables, problem))
     plain = by_position(tables)
     values = of_each(metrics, lambda metric: (metric(plain), metric.goodness(plain)))

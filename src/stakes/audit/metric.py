@@ -19,9 +19,9 @@ from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts, tallies_by_model
 
 T = TypeVar("T")
-Measure = Callable[[Counts], Numbers]
+TableMeasure = Callable[[Counts], Numbers]
 #: Tables by name, joint counts, or counts whose first leading axis is the models.
-Models = Mapping[Any, Counts] | JointCounts | Counts
+ModelTables = Mapping[Any, Counts] | JointCounts | Counts
 _REMEDY = (
     "Take one class of a per-class measure with PositiveClass(measure), and carry leading axes "
     "through."
@@ -46,7 +46,7 @@ class Metric(Value, ABC):
     (0.15, -0.15)
     """
 
-    measure: Measure
+    measure: TableMeasure
 
     def __call__(self, counts: Counts) -> FloatArray:
         """Values of the metric, of shape (…)."""
@@ -132,7 +132,7 @@ class PositiveClass(Value):
     0.9
     """
 
-    measure: Measure
+    measure: TableMeasure
 
     def __call__(self, counts: Counts) -> FloatArray:
         """Last entry of the measure, of shape (…)."""
@@ -204,7 +204,7 @@ def of_each(metrics: Mapping[str, Metric], function: Callable[[Metric], T]) -> I
         yield value
 
 
-def read_models(models: Models) -> tuple[Labels, Counts]:
+def read_model_tables(models: ModelTables) -> tuple[Labels, Counts]:
     """Names of J models and their counts, of shape (…, J, K, M).
 
     Two classes and two decisions match by position, whatever the decisions are called: the metrics

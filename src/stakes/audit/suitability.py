@@ -28,7 +28,7 @@ _ORDERS = 24  # largest number of orders of the classes
 BOUNDED = "between -1 and 1"
 ORDER = "same in any order of the classes"
 FLIP = "same when truth and decisions change places"
-PERFECT = "one for a perfect fit"
+PERFECT_IS_ONE = "one for a perfect fit"
 ONLY_PERFECT = "one only for a perfect fit"
 
 
@@ -162,7 +162,7 @@ def suitability(metric: Metric, *, n_classes: int, rng: np.random.Generator) -> 
     )
     return Suitability(
         n_classes=size,
-        properties=(BOUNDED, ORDER, FLIP, PERFECT, ONLY_PERFECT),
+        properties=(BOUNDED, ORDER, FLIP, PERFECT_IS_ONE, ONLY_PERFECT),
         counterexamples=examples,
         relabellings_only=all(
             perfect_relabelling(Counts._unlabelled(table)) is not None for table in tables[too_good]

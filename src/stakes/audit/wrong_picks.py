@@ -18,11 +18,11 @@ from stakes._text import html_table, text_table
 from stakes._value import Value, record
 from stakes.audit.metric import (
     Metric,
-    Models,
+    ModelTables,
     by_position,
     of_each,
     picked,
-    read_models,
+    read_model_tables,
 )
 from stakes.audit.misranking import ErrorSampler, read_errors
 from stakes.errors import InputError
@@ -164,8 +164,8 @@ class _Costs:
 
 
 def wrong_picks(
-    models: Models,
-    truths: Models,
+    models: ModelTables,
+    truths: ModelTables,
     problems: Sequence[Problem] | ProblemSampler,
     *,
     metrics: Mapping[str, Metric],
@@ -214,9 +214,9 @@ def wrong_picks(
     read_errors("errors", errors)
     criteria = (*names, *map(str, errors), "expected costs")
     _check.labels("the names of metrics and errors", criteria)
-    labels, observed = read_models(models)
+    labels, observed = read_model_tables(models)
     with _check.renamed(models="truths"):
-        true_labels, true = read_models(truths)
+        true_labels, true = read_model_tables(truths)
     _check.same_labels("the names of truths", labels, true_labels)
     if observed.values.ndim != 3 or true.values.ndim != 4:
         raise InputError(

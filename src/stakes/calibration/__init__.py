@@ -30,7 +30,7 @@ from stakes.calibration.calibration_errors import (
     top_label_table,
 )
 from stakes.calibration.calibrator import Calibrator, Identity, largest_finite, log_odds
-from stakes.calibration.crossfit import CheckedRows, cross_calibrate, fold_numbers, spread
+from stakes.calibration.crossfit import CheckedRows, cross_calibrate, fold_numbers, most_folds
 from stakes.calibration.decomposition import (
     CostOfMiscalibration,
     Decomposition,
@@ -44,8 +44,8 @@ from stakes.calibration.logistic import coefficient_variances
 from stakes.calibration.maps import (
     AffineLogs,
     CalibrationMap,
-    decoded,
-    encoded,
+    decoded_map,
+    encoded_map,
     from_json,
     sealed_map,
 )
@@ -99,11 +99,11 @@ __all__ = [
     "consistency_band",
     "cost_of_miscalibration",
     "cross_calibrate",
-    "decoded",
+    "decoded_map",
     "decompose",
     "decompose_by_cross_calibration",
     "decompose_by_recalibration",
-    "encoded",
+    "encoded_map",
     "finite_log_odds",
     "fold_numbers",
     "from_json",
@@ -111,12 +111,12 @@ __all__ = [
     "log_odds",
     "lowess_distances",
     "mean_score_gap",
+    "most_folds",
     "reliability",
     "sealed_map",
     "smooth_calibration_errors",
     "smooth_curve",
     "spiegelhalter",
-    "spread",
     "table_cost_of_miscalibration",
     "top_label_table",
 ]

@@ -27,10 +27,10 @@ from stakes.calibration.calibrator import (
     is_one_column,
     largest_finite,
     log_odds,
+    one_score_each,
     read_finite_cases,
     read_pair_cases,
     read_posterior_cases,
-    real_scores,
 )
 from stakes.calibration.fitting import RIDGE
 from stakes.calibration.logistic import LogisticFit, fit_line, fit_lines, fit_logistic
@@ -120,7 +120,7 @@ class FittedLogistic(CalibrationMap):
 
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), from finite scores (n,)."""
-        return self._at(_check.floats("scores", real_scores(scores, self.classes)))
+        return self._at(_check.floats("scores", one_score_each(scores, self.classes)))
 
     def _at(self, scores: FloatArray) -> FloatArray:
         from scipy.special import expit
@@ -221,7 +221,7 @@ class Logistic(CheckedCalibrator[FittedLogistic]):
     def _fit_parts(
         self, scores: object, negative: FloatArray, positive: FloatArray
     ) -> list[CalibrationMap | None]:
-        values = real_scores(scores, (0, 1))
+        values = one_score_each(scores, (0, 1))
         return _lines(FittedLogistic._trusted, *fit_lines(values, negative, positive))
 
 

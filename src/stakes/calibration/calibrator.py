@@ -105,10 +105,10 @@ class CalibrationCases(NamedTuple):
         return self.weights - positive, positive
 
 
-Fitted = TypeVar("Fitted", bound=CalibrationMap)
+FittedMap = TypeVar("FittedMap", bound=CalibrationMap)
 
 
-class CheckedCalibrator(Calibrator, Generic[Fitted]):
+class CheckedCalibrator(Calibrator, Generic[FittedMap]):
     """A calibrator defined by how it reads scores (`_read`) and fits checked cases (`_fitted`)."""
 
     def fit(  # noqa: D102
@@ -119,7 +119,7 @@ class CheckedCalibrator(Calibrator, Generic[Fitted]):
         classes: object = None,
         weights: object = None,
         prior: object = None,
-    ) -> Fitted:
+    ) -> FittedMap:
         _check.aligned(scores=scores, y=y, weights=weights)
         return self._fitted(*self._read(scores, y, classes, weights, prior))
 
@@ -131,11 +131,11 @@ class CheckedCalibrator(Calibrator, Generic[Fitted]):
         """Read the scores and the cases, without those of weight 0."""
 
     @abstractmethod
-    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> Fitted:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedMap:
         """Learn the map from cases of positive weight."""
 
 
-def read_cases(
+def read_fit_cases(
     scores: FloatArray, y: object, size: int, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, CalibrationCases]:
     """Scores, (n,) or (n, K), and the cases, without those of weight 0.
@@ -249,10 +249,10 @@ def _read_posteriors(
     if stated is not None:
         names = class_labels(y, stated, size, name="y")
     rows = read_posteriors("scores", scores, names)
-    return read_cases(rows, y, size, None if stated is None else names, weights, prior)
+    return read_fit_cases(rows, y, size, None if stated is None else names, weights, prior)
 
 
-def real_scores(scores: object, classes: Labels | None) -> FloatArray:
+def one_score_each(scores: object, classes: Labels | None) -> FloatArray:
     """One real or infinite score for each case; for named posteriors, P(second class)."""
     if isinstance(scores, Scores):
         return scores.read("scores")
@@ -272,7 +272,7 @@ def read_score_cases(
 ) -> tuple[FloatArray, CalibrationCases]:
     """Real or infinite scores (n,) of two classes, and the cases, without those of weight 0."""
     values, names = _scores_and_names(scores, y, classes)
-    return read_cases(values, y, 2, names, weights, prior)
+    return read_fit_cases(values, y, 2, names, weights, prior)
 
 
 def read_finite_cases(
@@ -280,7 +280,7 @@ def read_finite_cases(
 ) -> tuple[FloatArray, CalibrationCases]:
     """Finite scores (n,) of two classes, and the cases; scores of weight 0 must be finite too."""
     values, names = _scores_and_names(scores, y, classes)
-    return read_cases(_check.floats("scores", values), y, 2, names, weights, prior)
+    return read_fit_cases(_check.floats("scores", values), y, 2, names, weights, prior)
 
 
 def _scores_and_names(
@@ -288,7 +288,7 @@ def _scores_and_names(
 ) -> tuple[FloatArray, Labels | None]:
     stated = column_classes("scores", scores) if classes is None else classes
     names = None if stated is None else class_labels(y, stated, 2, name="y")
-    return real_scores(scores, names), names
+    return one_score_each(scores, names), names
 
 
 def in_shape_of(scores: object, posteriors: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ from stakes.calibration.calibrator import (
     is_one_column,
     is_posteriors,
     n_classes_of,
-    read_cases,
+    read_fit_cases,
 )
 from stakes.calibration.maps import CalibrationMap
 from stakes.errors import InputError
@@ -69,7 +69,7 @@ def cross_calibrate(
     (1000,)
     """
     _check.aligned(scores=scores, y=y, weights=weights, clusters=clusters)
-    rows, names = read_rows(scores, y, classes, weights, prior)
+    rows, names = read_checked_rows(scores, y, classes, weights, prior)
     owners = None if clusters is None else read_clusters(clusters, rows.codes)
     number = _numbers(folds, rows.codes, owners, rng)
     weighted = slice(None) if rows.weights is None else rows.weights > 0
@@ -318,12 +318,12 @@ class CheckedRows:
         return result
 
 
-def read_rows(
+def read_checked_rows(
     scores: object, y: object, classes: object, weights: object, prior: object
 ) -> tuple[CheckedRows, Labels]:
     """Check cases as every calibrator does, and return them with the labels of their classes."""
     bare, size, names, wrapped = _read_scores(scores, y, classes)
-    labels = read_cases(bare, y, size, names, weights, prior)[1].classes
+    labels = read_fit_cases(bare, y, size, names, weights, prior)[1].classes
     rows = CheckedRows(
         scores=bare,
         codes=_check.codes("y", y, labels),
@@ -396,7 +396,7 @@ def _numbers(
     return number
 
 
-def spread(codes: IntArray, clusters: IntArray | None, size: int) -> int:
+def most_folds(codes: IntArray, clusters: IntArray | None, size: int) -> int:
     """The most folds over which every class can be spread.
 
     It is the least number of cases of a class, or of clusters with cases of it.
@@ -413,7 +413,7 @@ def spread(codes: IntArray, clusters: IntArray | None, size: int) -> int:
 
     Examples
     --------
-    >>> spread(np.array([0, 0, 1, 1, 1]), None, 2)
+    >>> most_folds(np.array([0, 0, 1, 1, 1]), None, 2)
     2
     """
     if clusters is None:

@@ -41,8 +41,8 @@ _FAR = 10.0  # largest change of log-odds in the first steps; it grows from ther
 THERE = 1e-5  # change of log-odds by a Newton step after which the search has converged
 _AT_REST = 1e-12  # expected relative gain at which a search without a proven optimum ends
 _MOST_STEPS = 200  # a fit with an optimum needs about twenty
-ROUNDING = 1e-12  # relative range below which a feature is constant up to rounding
-NARROW = 1e-10  # relative curvature below which a direction is flat up to rounding
+CONSTANT_RANGE = 1e-12  # relative range below which a feature is constant up to rounding
+FLAT_CURVATURE = 1e-10  # relative curvature below which a direction is flat up to rounding
 _SAMPLE = 10_000  # cases in a sample whose optimum is a good start for three times as many or more
 _CASES_EACH = 5  # and at least this many for every parameter
 
@@ -219,7 +219,7 @@ def centred(
     """
     centre = features @ share
     rows = features - centre[:, None]
-    rows[np.ptp(features, axis=1) <= ROUNDING * np.maximum(np.abs(centre), size)] = 0.0
+    rows[np.ptp(features, axis=1) <= CONSTANT_RANGE * np.maximum(np.abs(centre), size)] = 0.0
     return rows, centre
 
 
@@ -232,5 +232,5 @@ def broad_axes(curvature: FloatArray) -> FloatArray:
     sizes = np.sqrt(np.diag(curvature))
     scale = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
     values, vectors = np.linalg.eigh(curvature * np.outer(scale, scale))
-    broad = values > NARROW * values.max(initial=0.0)
+    broad = values > FLAT_CURVATURE * values.max(initial=0.0)
     return np.asarray(scale[:, None] * vectors[:, broad] / np.sqrt(values[broad]))

@@ -8,8 +8,8 @@ import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.calibration.fitting import (
+    CONSTANT_RANGE,
     NEAR,
-    ROUNDING,
     THERE,
     Fit,
     LossAt,
@@ -124,7 +124,7 @@ def fit_lines(
         centre, width = feature.mean(), feature.std()
         row = (feature - centre) / width
     # A feature that varies by rounding alone is constant, which `fit_logistic` knows.
-    if not (width > ROUNDING * max(abs(centre), 1.0) and np.isfinite(row).all()):
+    if not (width > CONSTANT_RANGE * max(abs(centre), 1.0) and np.isfinite(row).all()):
         none = np.full(len(negative), np.nan)
         return none, none, np.zeros(len(negative), dtype=bool)
     step = max(1, _NUMBERS // row.size)

@@ -185,13 +185,13 @@ def sealed_map(fitted: CalibrationMap, notes: dict[str, Any], path: str | Path |
     >>> from_json(sealed_map(fitted, {"prior": [0.7, 0.3]}, None)) == fitted
     True
     """
-    text = sealed({"format": _FORMAT, "version": _VERSION, **encoded(fitted), **notes})
+    text = sealed({"format": _FORMAT, "version": _VERSION, **encoded_map(fitted), **notes})
     if path is not None:
         write_whole(path, text)
     return text
 
 
-def encoded(part: CalibrationMap) -> dict[str, Any]:
+def encoded_map(part: CalibrationMap) -> dict[str, Any]:
     """The fields of a map as values for JSON.
 
     Parameters
@@ -205,7 +205,7 @@ def encoded(part: CalibrationMap) -> dict[str, Any]:
     Examples
     --------
     >>> from stakes.calibration import Isotonic
-    >>> encoded(Isotonic().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]))["kind"]
+    >>> encoded_map(Isotonic().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]))["kind"]
     'isotonic'
     """
     body = {field.name: _plain(getattr(part, field.name)) for field in fields(part)}
@@ -214,7 +214,7 @@ def encoded(part: CalibrationMap) -> dict[str, Any]:
 
 def _plain(part: Any) -> Any:
     if isinstance(part, CalibrationMap):
-        return encoded(part)
+        return encoded_map(part)
     if isinstance(part, np.ndarray):
         return part.tolist()
     return [_plain(item) for item in part] if isinstance(part, tuple) else part
@@ -240,17 +240,17 @@ def from_json(text: str | Path) -> CalibrationMap:
     """
     body = parsed("text", text, _WHAT, form=_FORMAT, version=_VERSION)
     content = {key: part for key, part in body.items() if key not in _AROUND}
-    fitted = decoded(content)  # before the checksum, because its messages are more specific
+    fitted = decoded_map(content)  # before the checksum, because its messages are more specific
     verify("text", body, _WHAT)
     return fitted
 
 
-def decoded(body: object) -> CalibrationMap:
+def decoded_map(body: object) -> CalibrationMap:
     """A calibration map from its fields, which are checked.
 
     Parameters
     ----------
-    body : the dictionary of `encoded`, as read from JSON
+    body : the dictionary of `encoded_map`, as read from JSON
 
     Returns
     -------
@@ -260,7 +260,7 @@ def decoded(body: object) -> CalibrationMap:
     --------
     >>> from stakes.calibration import Isotonic
     >>> fitted = Isotonic().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
-    >>> decoded(encoded(fitted)) == fitted
+    >>> decoded_map(encoded_map(fitted)) == fitted
     True
     """
     if not isinstance(body, dict):
@@ -291,7 +291,7 @@ def _part(name: str, value: Any, type_: str) -> Any:
     if type_.startswith("tuple"):
         if not isinstance(value, list):
             raise InputError(f"{name} must be a list of maps; got {value!r}. {_REMEDY}")
-        return tuple(decoded(item) for item in value)
+        return tuple(decoded_map(item) for item in value)
     if type_ == "bool":
         if not isinstance(value, bool):
             raise InputError(f"{name} must be true or false; got {value!r}. {_REMEDY}")

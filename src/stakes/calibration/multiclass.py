@@ -23,7 +23,14 @@ from stakes.calibration.calibrator import (
     in_shape_of,
     read_posterior_cases,
 )
-from stakes.calibration.fitting import NARROW, LossAt, Objective, broad_axes, centred, fit_convex
+from stakes.calibration.fitting import (
+    FLAT_CURVATURE,
+    LossAt,
+    Objective,
+    broad_axes,
+    centred,
+    fit_convex,
+)
 from stakes.calibration.maps import AffineLogs, CalibrationMap, require_positive, require_shape
 from stakes.rows import read_posteriors
 
@@ -260,7 +267,7 @@ def _is_broad(rows: FloatArray) -> bool:
     if not sizes.all():
         return False
     try:
-        np.linalg.cholesky(even / np.outer(sizes, sizes) - NARROW * size * np.eye(size))
+        np.linalg.cholesky(even / np.outer(sizes, sizes) - FLAT_CURVATURE * size * np.eye(size))
     except np.linalg.LinAlgError:
         return False
     return True

@@ -12,7 +12,13 @@ from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._value import record
 from stakes.calibration.affine import Affine, Logistic, Temperature
 from stakes.calibration.calibrator import Calibrator, are_probabilities
-from stakes.calibration.crossfit import CheckedRows, fold_numbers, read_clusters, read_rows, spread
+from stakes.calibration.crossfit import (
+    CheckedRows,
+    fold_numbers,
+    most_folds,
+    read_checked_rows,
+    read_clusters,
+)
 from stakes.calibration.maps import CalibrationMap
 from stakes.calibration.multiclass import VectorScaling
 from stakes.calibration.step_maps import Isotonic, OneVsRestIsotonic
@@ -115,7 +121,7 @@ class Select(Calibrator):
         -------
         the map of the best candidate
         """
-        rows, labels = read_rows(scores, y, classes, weights, prior)
+        rows, labels = read_checked_rows(scores, y, classes, weights, prior)
         owners = None if clusters is None else read_clusters(clusters, rows.codes)
         everything = np.ones(len(rows.codes), dtype=bool)
         return rows.fitted(self, everything, owners).relabelled(labels)
@@ -199,7 +205,7 @@ def _renumbered(numbers: IntArray) -> IntArray:
 
 def _drawn_folds(codes: IntArray, clusters: IntArray | None, n_classes: int) -> IntArray:
     """The fold of each case; a single one where a class cannot be spread over more."""
-    most = spread(codes, clusters, n_classes)
+    most = most_folds(codes, clusters, n_classes)
     folds = min(_FOLDS if n_classes == 2 else _FEWER_FOLDS, most)
     if folds < 2:
         return np.zeros(len(codes), dtype=np.intp)

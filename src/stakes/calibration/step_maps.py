@@ -13,9 +13,9 @@ from stakes.calibration.calibrator import (
     CalibrationCases,
     CheckedCalibrator,
     in_shape_of,
+    one_score_each,
     read_posterior_cases,
     read_score_cases,
-    real_scores,
 )
 from stakes.calibration.maps import (
     CalibrationMap,
@@ -68,7 +68,7 @@ class FittedIsotonic(CalibrationMap):
 
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), from real or infinite scores (n,)."""
-        return self._at(real_scores(scores, self.classes))
+        return self._at(one_score_each(scores, self.classes))
 
     def _at(self, scores: FloatArray) -> FloatArray:
         if not self.knots.size:  # all scores of the fit were infinite
@@ -108,7 +108,7 @@ class Isotonic(CheckedCalibrator[FittedIsotonic]):
         self, scores: object, negative: FloatArray, positive: FloatArray
     ) -> list[CalibrationMap | None]:
         # Scores are sorted once, and each part has the weights of both classes at each of them.
-        values = real_scores(scores, (0, 1))
+        values = one_score_each(scores, (0, 1))
         order = np.argsort(values)
         ordered = values[order] + 0.0  # turns −0.0 into 0.0
         first = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))
@@ -252,7 +252,7 @@ class FittedHistogram(CalibrationMap):
 
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), from real or infinite scores (n,)."""
-        values = real_scores(scores, self.classes)
+        values = one_score_each(scores, self.classes)
         return np.asarray(self.values[np.searchsorted(self.cuts, values, side="left")])
 
 

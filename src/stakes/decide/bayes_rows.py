@@ -15,7 +15,7 @@ from stakes.errors import InputError
 from stakes.problem import CaseCosts, Problem
 from stakes.rows import Posteriors, read_posteriors
 
-BLOCK = 1 << 16  # rows at a time, so that memory stays flat
+ROW_BLOCK = 1 << 16  # rows at a time, so that memory stays flat
 _FEW, _MORE = 1 << 12, 1 << 13  # rows whose matrix products stay in the cache
 _PRODUCT = 1 << 20  # rows times costs up to which a matrix product stays on one thread
 MOST_WHOLE = 2.0**53  # below this, differences of whole numbers are exact
@@ -122,7 +122,7 @@ def cheapest_decisions(
     costs = _reweighted(costs, ratios)
     slack, regret = tie_slack(costs), regrets(costs)
     few = min(max(_PRODUCT // costs.size, _FEW), _MORE)
-    for block in blocks(len(rows), few):
+    for block in row_blocks(len(rows), few):
         # Regrets, not costs: an amount that all decisions share would lose digits and break ties.
         expected = regret.T @ rows[block].T  # each decision is contiguous
         errors = slack if rounding is None else (slack + rounding[block] @ regret).T
@@ -213,7 +213,7 @@ def _rounded_size(costs: FloatArray) -> FloatArray:
     return np.where((costs == np.rint(costs)) & (size < MOST_WHOLE), 0.0, size)
 
 
-def blocks(n_rows: int, size: int = BLOCK) -> Iterator[slice]:
+def row_blocks(n_rows: int, size: int = ROW_BLOCK) -> Iterator[slice]:
     """Slices that divide the rows into blocks, at most `size` in each."""
     for start in range(0, n_rows, size):
         yield slice(start, start + size)

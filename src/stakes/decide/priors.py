@@ -7,7 +7,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes._value import Value, record
-from stakes.decide.bayes_rows import blocks
+from stakes.decide.bayes_rows import row_blocks
 from stakes.errors import InputError
 
 _LARGEST = 1e300  # largest ratio of a new share to an old one; sums of larger ones would overflow
@@ -250,7 +250,7 @@ def estimate_prior(
     # A step of EM never lowers the likelihood, so that no step size has to be chosen.
     while change > tolerance and iterations < most:
         total = np.zeros(size)
-        for block in blocks(len(rows)):
+        for block in row_blocks(len(rows)):
             part = likelihoods[block]
             total += (1 / (part @ estimate)) @ part  # one matrix product each way, no large copies
         step = estimate * total / len(rows)

@@ -11,7 +11,7 @@ from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes._value import record
 from stakes.decide import mean_costs
 from stakes.displays.display import CurvesDisplay, in_unit, limits_around
-from stakes.displays.scored_cases import grid_of, read_named, read_posteriors
+from stakes.displays.scored_cases import grid_of, only_posteriors, read_named
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library
 from stakes.inference import LossSample, profile_bounds, profile_threshold
@@ -121,8 +121,8 @@ class CapacityDisplay(CurvesDisplay):
         library, note = frame_library(y_true, models), f"{len(cases.truth)} cases"
         label = problem.decisions[column]
         limit = _limit(problem, label)
-        shared = {}, limits_around(lines), level, library, note
-        return cls._of_lines(lines, *shared, label, limit, problem.unit)
+        around = limits_around(lines)
+        return cls._of_lines(lines, {}, around, level, library, note, label, limit, problem.unit)
 
     def _x_label(self) -> str:
         return f"capacity: share of cases that may get {self.decision}"
@@ -215,8 +215,8 @@ class CoverageDisplay(CurvesDisplay):
         lines = [model.line(name, grid, level, price) for name, model in ordered.items()]
         library, note = frame_library(y_true, models), f"{len(cases.truth)} cases"
         prices = np.array([model.curve.break_even(grid) for model in ordered.values()])
-        shared = {}, limits_around(lines), level, library, note
-        return cls._of_lines(lines, *shared, price, problem.unit, prices)
+        around = limits_around(lines)
+        return cls._of_lines(lines, {}, around, level, library, note, price, problem.unit, prices)
 
     def columns(self) -> dict[str, Any]:
         """The columns of all curves, and the price at which each coverage is the best.
@@ -397,7 +397,7 @@ def _limit(problem: Problem, decision: Label) -> float:
 def _deployed(cases: Cases, name: str, predictions: Any) -> tuple[FloatArray, IntArray]:
     """Expected cost of each decision for every case once deployed, (n, M), and the cheapest one."""
     argument, classes = f"models[{name!r}]", cases.problem.classes
-    rows = cases.rows(read_posteriors(argument, predictions, classes, "by which cases are ordered"))
+    rows = cases.rows(only_posteriors(argument, predictions, classes, "by which cases are ordered"))
     rounding = cases.rows(predictions.rounding(argument, classes))
     refuse_lost(cases.shares, cases.prior, cases.problem, labelled=True)
     priors = cases.shares, cases.prior

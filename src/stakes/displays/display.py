@@ -221,7 +221,7 @@ class CurvesDisplay(Display):
             for name, values in without_model.items()
         ]
         how = f" ({method})" if method else ""
-        bands = f"bands: {percent(level)} intervals, pointwise{how} · {note}"
+        bands = f"bands: {level_text(level)} intervals, pointwise{how} · {note}"
         return cls((*lines, *unaided), level, bands, limits, library, *more_fields)
 
     def columns(self) -> dict[str, Any]:
@@ -287,7 +287,7 @@ def limits_around(lines: Sequence[BandedLine]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def percent(level: float) -> str:
+def level_text(level: float) -> str:
     """A confidence level as a percentage, as in "95 %"."""
     return f"{100 * level:.4g} %"
 

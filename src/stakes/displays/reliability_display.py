@@ -20,14 +20,14 @@ from stakes._arithmetic import table_of
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
 from stakes.calibration import coefficient_variances
-from stakes.displays.display import Display, percent
+from stakes.displays.display import Display, level_text
 from stakes.displays.scored_cases import (
     PointwiseMean,
-    counts_of,
+    cluster_counts,
+    only_posteriors,
     owners_of,
     pointwise_mean,
     read_named,
-    read_posteriors,
     two_class_problem,
 )
 from stakes.errors import InputError
@@ -127,7 +127,7 @@ class ReliabilityDisplay(Display):
         panels = []
         for name, predictions in named.items():
             argument, why = f"models[{name!r}]", "to be compared with shares"
-            rows = cases.rows(read_posteriors(argument, predictions, problem.classes, why))
+            rows = cases.rows(only_posteriors(argument, predictions, problem.classes, why))
             for k in shown:
                 label = problem.classes[k] if len(shown) > 1 else None
                 title = _title(name, label, len(named) > 1)
@@ -139,7 +139,7 @@ class ReliabilityDisplay(Display):
     @property
     def note(self) -> str:
         """The note above the figure."""
-        return f"dots and bands: {percent(self.level)} intervals, pointwise · bars: cases"
+        return f"dots and bands: {level_text(self.level)} intervals, pointwise · bars: cases"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the panels.
@@ -266,7 +266,7 @@ def _bin_counts(
     """Counts (B, 2, 1) of cases by bin and class; clusters add a leading axis."""
     owner, n_owners = owners_of(cases)
     values = table_of(weights, [owner, place, positive], (n_owners, size, 2))
-    return counts_of(values[..., None], cases)
+    return cluster_counts(values[..., None], cases)
 
 
 def _title(model: str, label: Label | None, several: bool) -> str:

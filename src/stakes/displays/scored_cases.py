@@ -163,7 +163,7 @@ class ScoredCases:
                 code += (exceeded > point) << bit
             sums = np.bincount(code, mass, minlength=values[:, 0].size)
             values[:, point] = sums.reshape(values[:, 0].shape)
-        return counts_of(values, self.cases)
+        return cluster_counts(values, self.cases)
 
 
 def pointwise_mean(
@@ -193,7 +193,7 @@ def owners_of(cases: Cases) -> tuple[IntArray, int]:
     return cases.clusters.codes, len(cases.clusters.labels)
 
 
-def counts_of(values: FloatArray, cases: Cases) -> Counts:
+def cluster_counts(values: FloatArray, cases: Cases) -> Counts:
     """Counts of tables (G, …), one for each cluster; without clusters there is only the first."""
     by, names = (values[0], None) if cases.clusters is None else (values, cases.clusters.labels)
     return Counts._unlabelled(by, None if names is None else ClusterLabels(names))
@@ -275,7 +275,7 @@ def _score(name: str, predictions: Any, classes: Labels, probabilities: bool) ->
     return np.asarray(towards(predictions, classes[1]).read(name))
 
 
-def read_posteriors(name: str, predictions: Any, classes: Labels, why: str) -> FloatArray:
+def only_posteriors(name: str, predictions: Any, classes: Labels, why: str) -> FloatArray:
     """Posteriors (n, K) of a model; scores and decisions are refused."""
     if not isinstance(predictions, Posteriors):
         raise InputError(

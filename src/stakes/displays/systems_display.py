@@ -8,7 +8,7 @@ import numpy as np
 
 from stakes._text import always
 from stakes._value import record
-from stakes.displays.display import Display, in_unit, percent
+from stakes.displays.display import Display, in_unit, level_text
 from stakes.displays.scored_cases import towards
 from stakes.evaluation import evaluate
 from stakes.plot import CostRow, cost_rows
@@ -109,7 +109,7 @@ class SystemCostsDisplay(Display):
     def note(self) -> str:
         """The note above the figure."""
         report = self.report.assumptions
-        bars = f"bars: {percent(report.level)} intervals · {report.n_cases:.7g} cases"
+        bars = f"bars: {level_text(report.level)} intervals · {report.n_cases:.7g} cases"
         parts = []
         if any(system.name == self.report.verdict.cheapest for system in self.systems):
             parts.append("bold: to deploy")

@@ -116,8 +116,8 @@ class CostByThresholdDisplay(CurvesDisplay):
         lines_and_best = [_cost_line(cases, name, chances, bayes, level) for name in cases.scores]
         lines, best = zip(*lines_and_best, strict=True)
         note = cases.note + " · every case at its own costs" * bool(problem.columns)
-        shared = {}, limits_around(lines), level, cases.library, note
-        return cls._of_lines(lines, *shared, bayes, best, problem.unit)
+        around, library = limits_around(lines), cases.library
+        return cls._of_lines(lines, {}, around, level, library, note, bayes, best, problem.unit)
 
     def _x_label(self) -> str:
         chances = all(line.x[0] == 0 and line.x[-1] == 1 for line in self.lines)

@@ -219,5 +219,5 @@ def _sentences(name: str, margin: Allowance, earlier: Report | None) -> tuple[st
             text,
             f"No worse: clearly at most {_text.percent(margin.value)} costlier than {name}.",
         )
-    amount = _text.plain(margin.value)
+    amount = _text.prose(margin.value)
     return (text, f"No worse: clearly at most {amount} per case costlier than {name}.")

@@ -16,7 +16,14 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._value import record
-from stakes.calibration import CalibrationMap, Calibrator, CheckedRows, Select, fold_numbers, spread
+from stakes.calibration import (
+    CalibrationMap,
+    Calibrator,
+    CheckedRows,
+    Select,
+    fold_numbers,
+    most_folds,
+)
 from stakes.decide import cheapest_decisions
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
@@ -73,7 +80,7 @@ class Folds:
         if self._by_key is not None:
             return int(self._by_key.max()) + 1
         n_cases = len(self.cases.truth)
-        rarest = spread(self.cases.truth, self.clusters, self.cases.problem.n_classes)
+        rarest = most_folds(self.cases.truth, self.clusters, self.cases.problem.n_classes)
         # Two folds need fewer fits, and with this many cases half of them fit a map as well.
         if n_cases > _FEW_CASES and rarest >= _PLENTY:
             return 2

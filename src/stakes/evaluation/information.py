@@ -154,12 +154,12 @@ def _sentences(uncertainty: Uncertainty, unknown: Unknown) -> tuple[str, ...]:
         f"On these cases {uncertainty.choice} is the cheapest over {holds} of what {unknown.what} "
         f"may be{elsewhere}.",
         f"Knowing {unknown.what} before choosing among today's rules would be worth "
-        f"{_text.in_unit(_text.plain(uncertainty.evpi, 3), unit)} per case (EVPI).",
+        f"{_text.in_unit(_text.prose(uncertainty.evpi, 3), unit)} per case (EVPI).",
     ]
     if uncertainty.evpi_remade is not None:
         sentences.append(
             f"With rules remade for what is then known it would be worth "
-            f"{_text.in_unit(_text.plain(uncertainty.evpi_remade, 3), unit)} per case."
+            f"{_text.in_unit(_text.prose(uncertainty.evpi_remade, 3), unit)} per case."
         )
     if len(uncertainty.parts) > 1 and max(_worth(uncertainty.parts[0])) > 0:
         sentences.append(f"The most valuable to find out is {uncertainty.parts[0].what}.")

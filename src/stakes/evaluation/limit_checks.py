@@ -10,7 +10,7 @@ import numpy as np
 
 from stakes._arithmetic import table_of
 from stakes._check import FloatArray
-from stakes._text import always, in_unit, number, percent, plain
+from stakes._text import always, in_unit, number, percent, prose
 from stakes.errors import InputError
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
@@ -177,7 +177,7 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
 
 def _price(value: float, unit: str | None) -> str:
     """A price with its unit, to three digits: it is an estimate."""
-    return in_unit(plain(value, 3), unit)
+    return in_unit(prose(value, 3), unit)
 
 
 def _exchange(system: System, evidence: Evidence) -> list[str]:

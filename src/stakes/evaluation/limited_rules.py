@@ -24,7 +24,7 @@ from stakes.evaluation.cases import Cases
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import Predictions
 from stakes.limits import (
-    ROUNDING,
+    SHARE_ROUNDING,
     Breakpoints,
     FittedPrices,
     capacity_of,
@@ -185,7 +185,7 @@ def _side(limit: Limit, fold: _Fold) -> float:
     """
     _, sides = price_at(limit, fold.breaks, fold.span)
     for side in sides:
-        if side > 0 or limit.excess(fold.free) <= ROUNDING:
+        if side > 0 or limit.excess(fold.free) <= SHARE_ROUNDING:
             return side
     return 0.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stakes._text import in_unit, measured, percent, plain, small_amount
+from stakes._text import in_unit, measured, percent, prose, small_amount
 from stakes.inference import Measured
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, Caveat
@@ -30,7 +30,7 @@ def money(value: float, unit: str | None, like: Measured | None = None) -> str:
     >>> money(3.25, "EUR"), money(2.6817, "EUR", Measured(2.6817, 2.296, 3.112))
     ('3.25 EUR', '2.68 EUR')
     """
-    return in_unit(plain(value) if like is None else rounded(value, like), unit)
+    return in_unit(prose(value) if like is None else rounded(value, like), unit)
 
 
 def span(interval: Measured, level: float) -> str:

@@ -16,13 +16,13 @@ from stakes.limits.capacity import (
     coverage_points,
     limited_column,
 )
-from stakes.limits.deployed_cases import ROUNDING, deployed_cases, refuse_lost
+from stakes.limits.deployed_cases import SHARE_ROUNDING, deployed_cases, refuse_lost
 from stakes.limits.exact_prices import Breakpoints, grouped_breakpoints, leaving_prices, price_at
 from stakes.limits.fitted_prices import FittedPrices
 from stakes.limits.priced import LimitCheck, PricedLimits, plus, price_limits, priced_cases
 
 __all__ = [
-    "ROUNDING",
+    "SHARE_ROUNDING",
     "Breakpoints",
     "CapacityCurve",
     "CoverageCurve",

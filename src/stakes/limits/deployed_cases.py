@@ -17,7 +17,8 @@ from stakes.errors import InputError
 from stakes.problem import CaseCosts, Limit, Problem
 from stakes.rows import Posteriors
 
-ROUNDING = 1e-10  # of a share: above the rounding errors of sums over a million cases, below a case
+# Of a share: above the rounding errors of sums over a million cases, below a case.
+SHARE_ROUNDING = 1e-10
 
 
 @record

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from stakes._arithmetic import ratio
 from stakes._check import FloatArray
 from stakes._value import record
-from stakes.limits.deployed_cases import ROUNDING, CountedCases
+from stakes.limits.deployed_cases import SHARE_ROUNDING, CountedCases
 from stakes.problem import Limit, infeasible
 
 _TIED = 1e-11  # relative: breakpoints that differ by rounding alone
@@ -156,14 +156,14 @@ def price_at(limit: Limit, breaks: Breakpoints, span: float) -> tuple[float, Ite
     """
     slack = span * _TIED
     if limit.sign > 0:
-        broken = breaks.reached > limit.bound + ROUNDING
+        broken = breaks.reached > limit.bound + SHARE_ROUNDING
         first = int(np.argmax(broken)) if broken.any() else breaks.prices.size
         if first < breaks.prices.size and breaks.prices[first] == np.inf:
             raise infeasible(limit, float(breaks.reached[first]), _CERTAIN)
         if first == breaks.prices.size or breaks.prices[first] < -slack:
             return 0.0, _with_none(_between(breaks, first - 1, -1, 1.0, span))
         return max(float(breaks.prices[first]), 0.0), _between(breaks, first, -1, 1.0, span)
-    enough = breaks.reached >= limit.bound - ROUNDING
+    enough = breaks.reached >= limit.bound - SHARE_ROUNDING
     first = int(np.argmax(enough)) if limit.bound > 0 else -1
     if limit.bound > 0 and (not enough.any() or breaks.prices[first] == -np.inf):
         reached = float(breaks.reached[breaks.prices > -np.inf][-1:].sum())

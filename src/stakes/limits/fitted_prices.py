@@ -10,7 +10,7 @@ import numpy as np
 from stakes._check import FloatArray, IntArray
 from stakes._value import record
 from stakes.errors import InputError
-from stakes.limits.deployed_cases import ROUNDING, CountedCases
+from stakes.limits.deployed_cases import SHARE_ROUNDING, CountedCases
 from stakes.limits.exact_prices import exact_prices, one_price, priced_costs, refuse_infeasible
 
 _ROUNDING = 1e-12  # relative: a cost this close to its lower bound has reached it
@@ -18,7 +18,8 @@ _NUDGE = 1e-8  # of a price, or of the span of costs: beyond rounding, so that i
 _ALL_SIDES = 3  # limits up to which all combinations of sides are tried
 _TIGHTENED = 40  # how often limits are tightened before the search ends without a rule
 
-Decide = Callable[[FloatArray], IntArray]  # amounts (K, M) that are added to costs → decisions
+# Amounts (K, M) that are added to costs → decisions.
+DecidePriced = Callable[[FloatArray], IntArray]
 
 
 @record
@@ -67,7 +68,7 @@ def loss_beyond(cost: float, dual_value: float) -> float:
 
 
 def fit_prices(
-    cases: CountedCases, cells: FloatArray, decide: Decide, start: FloatArray | None = None
+    cases: CountedCases, cells: FloatArray, decide: DecidePriced, start: FloatArray | None = None
 ) -> FittedPrices:
     """Fit the prices of limits, and find a deterministic rule near them that keeps the limits.
 
@@ -101,12 +102,12 @@ def _dual_of_one(cases: CountedCases, price: float, decided: IntArray) -> float:
 
 
 def _first_kept(
-    cases: CountedCases, signed: FloatArray, decide: Decide, sides: Iterator[FloatArray]
+    cases: CountedCases, signed: FloatArray, decide: DecidePriced, sides: Iterator[FloatArray]
 ) -> tuple[FloatArray, IntArray]:
     """The first of these prices whose decisions keep the limits."""
     for side in sides:
         decided = decide(np.tensordot(side, signed, 1))
-        if (_excess(cases, decided) <= ROUNDING).all():
+        if (_excess(cases, decided) <= SHARE_ROUNDING).all():
             return side, decided
     raise _no_rule(cases)
 
@@ -121,7 +122,7 @@ def _excess(cases: CountedCases, decided: IntArray) -> FloatArray:
 
 
 def _cheapest_kept(
-    cases: CountedCases, signed: FloatArray, decide: Decide, prices: FloatArray
+    cases: CountedCases, signed: FloatArray, decide: DecidePriced, prices: FloatArray
 ) -> tuple[FloatArray, IntArray]:
     """The cheapest decisions near these prices that keep all limits.
 
@@ -135,7 +136,7 @@ def _cheapest_kept(
         for side in _sides(prices, cases.span):
             decided = decide(np.tensordot(side, signed, 1))
             excess = _excess(cases, decided)
-            if (excess <= ROUNDING).all():
+            if (excess <= SHARE_ROUNDING).all():
                 cost = cases.cost(decided)
                 best = (cost, side, decided) if best is None or cost < best[0] else best
             elif least_broken is None or excess.max() < least_broken.max():
@@ -148,7 +149,9 @@ def _cheapest_kept(
         assert least_broken is not None
         # At least doubled each time, because with very many cases prices are only exact to a case
         # or two.
-        tighter = np.where(least_broken > ROUNDING, np.maximum(2 * tighter, least_broken), tighter)
+        tighter = np.where(
+            least_broken > SHARE_ROUNDING, np.maximum(2 * tighter, least_broken), tighter
+        )
         bounds = cases.bounds - cases.signs * tighter
         prices = exact_prices(cases, bounds, start=prices).prices
     raise _no_rule(cases)

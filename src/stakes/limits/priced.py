@@ -12,8 +12,8 @@ from stakes._text import measured, number, percent
 from stakes._value import Value, record
 from stakes.decide import label_array, mean_costs
 from stakes.errors import InputError
-from stakes.limits.deployed_cases import ROUNDING, CountedCases, counted_cases, read_deployed
-from stakes.limits.fitted_prices import Decide, FittedPrices, fit_prices, loss_beyond
+from stakes.limits.deployed_cases import SHARE_ROUNDING, CountedCases, counted_cases, read_deployed
+from stakes.limits.fitted_prices import DecidePriced, FittedPrices, fit_prices, loss_beyond
 from stakes.problem import CaseCosts, Limit, Problem
 
 
@@ -46,13 +46,13 @@ class LimitCheck(Value):
     @property
     def keeps(self) -> bool:
         """Whether the limit is kept on these cases."""
-        return bool(self.limit.excess(self.value) <= ROUNDING)
+        return bool(self.limit.excess(self.value) <= SHARE_ROUNDING)
 
     @property
     def breaks(self) -> bool:
         """Whether the limit is clearly broken: the whole interval lies beyond it."""
         nearest = self.low if self.limit.sign > 0 else self.high
-        return bool(self.limit.excess(nearest) > ROUNDING)
+        return bool(self.limit.excess(nearest) > SHARE_ROUNDING)
 
     @property
     def outcome(self) -> str:
@@ -125,7 +125,7 @@ class PricedLimits(Value):
     def kept(self) -> BoolArray:
         """Whether the rule keeps each limit on these cases, (L,)."""
         pairs = zip(self.problem.limits, self.values.tolist(), strict=True)
-        return np.array([limit.excess(value) <= ROUNDING for limit, value in pairs])
+        return np.array([limit.excess(value) <= SHARE_ROUNDING for limit, value in pairs])
 
     def __repr__(self) -> str:
         unit = f" {self.problem.unit}" if self.problem.unit else ""
@@ -141,7 +141,7 @@ class PricedLimits(Value):
 
 
 def _met(limit: Limit, value: float) -> str:
-    return f"{'met' if limit.excess(value) <= ROUNDING else 'broken'} at {number(value)}"
+    return f"{'met' if limit.excess(value) <= SHARE_ROUNDING else 'broken'} at {number(value)}"
 
 
 def price_limits(
@@ -242,7 +242,7 @@ def priced_cases(
     mass: FloatArray,
     prior: FloatArray,
     costs: FloatArray | CaseCosts,
-    decide: Decide,
+    decide: DecidePriced,
     truth: IntArray | None,
     start: FloatArray | None = None,
 ) -> tuple[CountedCases, FittedPrices]:

@@ -21,7 +21,7 @@ from stakes.tally import Counts, JointCounts
 
 Bounds = tuple[FloatArray, FloatArray]
 ALONE = "test"  # the name of a single test
-METRICS = (
+CLINICAL_METRICS = (
     *("sensitivity", "specificity", "PPV", "NPV", "LR+", "LR−", "net benefit"),
     *("interventions avoided", "NNS", "NNT"),
 )
@@ -152,7 +152,7 @@ def difference_rows(
         rows[metric] = _joined(
             name, first_row, second_row, _correlation(sample, first, second, metric)
         )
-    return [rows[metric] for metric in METRICS]
+    return [rows[metric] for metric in CLINICAL_METRICS]
 
 
 def _joined(name: str, first: MetricRow, second: MetricRow, correlation: float) -> MetricRow:

@@ -28,7 +28,7 @@ from stakes.measures import (
 )
 from stakes.metrics.clinical_samples import (
     ALONE,
-    METRICS,
+    CLINICAL_METRICS,
     Bounds,
     TestedCases,
     at_prevalence,
@@ -194,7 +194,7 @@ def _of_test(sample: TestedCases, name: Label, gains: dict[str, Problem]) -> lis
         values[metric] = _mean(sample, counts, squares, gains[metric])
     values["NNS"] = _reciprocal(values.pop("true positives"))
     values["NNT"] = _reciprocal(values["PPV"])
-    return [metric_row(name, metric, *values[metric]) for metric in METRICS]
+    return [metric_row(name, metric, *values[metric]) for metric in CLINICAL_METRICS]
 
 
 def _proportion(

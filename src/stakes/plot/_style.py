@@ -46,10 +46,10 @@ def styles(names: Iterable[object]) -> Iterator[tuple[str, dict[str, Any]]]:
     for place, name in enumerate(names):
         turn, colour = divmod(place, len(_COLOURS))
         dash = _DASHES[(colour + turn) % len(_DASHES)]
-        yield plain(name), {"color": _COLOURS[colour], "linestyle": dash, "linewidth": 1.6}
+        yield as_text(name), {"color": _COLOURS[colour], "linestyle": dash, "linewidth": 1.6}
 
 
-def plain(name: object) -> str:
+def as_text(name: object) -> str:
     """A name as plain text for matplotlib.
 
     Dollar signs would start a formula, and a leading underscore would hide it from the legend.
@@ -89,8 +89,8 @@ def short_names(names: Iterable[object], room: int = 28) -> list[str]:
     for width in (room, room + 12, room + 32):
         shown = [short(text, width) for text in _without_common(texts, width)]
         if len(set(shown)) == n_distinct:
-            return [plain(text) for text in shown]
-    return [plain(text) for text in texts]
+            return [as_text(text) for text in shown]
+    return [as_text(text) for text in texts]
 
 
 def _without_common(texts: list[str], room: int) -> list[str]:
@@ -139,7 +139,7 @@ def finish(ax: Axes, *, x: str, y: str, legend: bool) -> Axes:
     return ax
 
 
-LABEL = "line label"  # gid by which tests find the texts
+LABEL_GID = "line label"  # gid by which tests find the texts
 SIZE = 8.0  # size of labels, in points
 _LEAST = 4.5  # smallest size, in points, where there are many labels
 _GAP = 1.4  # distance between two labels, in heights of their letters
@@ -148,7 +148,7 @@ _CHARACTER = 0.52  # mean width of a letter, in heights
 
 
 @record
-class Label:
+class LineLabel:
     """A name, the style of its line, the height of its end and its mean height, or nan.
 
     `detail` follows the name and is never shortened.
@@ -167,7 +167,7 @@ def label_width(names: Sequence[object], detail: int = 0) -> float:
     return (longest * _CHARACTER * SIZE + 34) / 72
 
 
-def label_lines(ax: Axes, labels: Sequence[Label]) -> None:
+def label_lines(ax: Axes, labels: Sequence[LineLabel]) -> None:
     """Write names to the right of the axes, each with a sample of its line and near its end.
 
     A layout engine makes room for them. A figure without one gets a legend inside the axes instead.
@@ -195,7 +195,7 @@ def label_lines(ax: Axes, labels: Sequence[Label]) -> None:
             ax.plot([1.0, 1.03], [end, height], label="_leader", **thin, **beside)
         sample = {**label.style, "linewidth": min(label.style.get("linewidth", 1.6), 2.2)}
         ax.plot([1.035, 1.10], [height, height], label="_sample", **sample, **beside)
-        style: dict[str, Any] = {"va": "center", "fontsize": size, "color": INK, "gid": LABEL}
+        style: dict[str, Any] = {"va": "center", "fontsize": size, "color": INK, "gid": LABEL_GID}
         ax.text(1.115, height, name, transform=ax.transAxes, **style)
 
 
@@ -224,6 +224,6 @@ def _fraction(ax: Axes, end: float) -> float:
     return float(share) if 0 <= share <= 1 else float("nan")
 
 
-def _legend(ax: Axes, names: Sequence[str], labels: Sequence[Label]) -> None:
+def _legend(ax: Axes, names: Sequence[str], labels: Sequence[LineLabel]) -> None:
     handles = [ax.plot([], [], **label.style)[0] for label in labels]
     ax.legend(handles, names, frameon=False, fontsize=SIZE - 1)

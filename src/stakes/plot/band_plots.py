@@ -13,12 +13,12 @@ from stakes._value import Value, record
 from stakes.plot._style import (
     GREY,
     INK,
-    Label,
+    LineLabel,
+    as_text,
     axes_for,
     finish,
     label_lines,
     label_width,
-    plain,
     short_names,
     styles,
 )
@@ -116,9 +116,9 @@ def banded_lines(
                 color=style["color"],
                 alpha=0.2 if bands < 3 else 0.1,
                 linewidth=0,
-                label=f"_{plain(line.name)}",
+                label=f"_{as_text(line.name)}",
             )
-        ax.plot(line.x, line.y, label=plain(line.name), **style)
+        ax.plot(line.x, line.y, label=as_text(line.name), **style)
         if line.mark is not None:
             dot = {"color": style["color"], "markeredgecolor": "white", "markersize": 6}
             ax.plot(*line.mark, marker="o", label="_mark", zorder=4, **dot)
@@ -131,10 +131,10 @@ def banded_lines(
     finish(ax, x=x, y=y, legend=False)
     _write_note(ax, note)
     labels = [
-        Label(line.name, drawn[id(line)], line.y[-1], float(np.mean(line.y)), line.detail)
+        LineLabel(line.name, drawn[id(line)], line.y[-1], float(np.mean(line.y)), line.detail)
         for line in lines
     ]
-    label_lines(ax, [*labels, *(Label(name, vertical) for name in verticals or ())])
+    label_lines(ax, [*labels, *(LineLabel(name, vertical) for name in verticals or ())])
     return ax
 
 
@@ -385,7 +385,7 @@ def cost_rows(
     for place, (name, at), (colour, dash) in zip(
         places[len(rows) :], lines.items(), cycle(_REFERENCES)
     ):
-        ax.axvline(at, color=colour, linestyle=dash, linewidth=0.9, label=f"_{plain(name)}")
+        ax.axvline(at, color=colour, linestyle=dash, linewidth=0.9, label=f"_{as_text(name)}")
         ax.plot(at, place, marker="D", markersize=4, color=colour, label="_reference")
     for place, row in zip(places, rows, strict=False):
         colour = "#D55E00" if row.best else "#0072B2"

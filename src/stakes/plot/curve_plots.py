@@ -13,7 +13,7 @@ from stakes.calibration import Band, Reliability
 from stakes.curve import Curve
 from stakes.curves import DecisionCurve, DetectionErrorTradeoff, PrecisionRecall
 from stakes.limits import CapacityCurve, CoverageCurve
-from stakes.plot._style import GREY, INK, axes_for, finish, plain, styles
+from stakes.plot._style import GREY, INK, as_text, axes_for, finish, styles
 from stakes.tally import ScoreTable
 from stakes.thresholds import BestThreshold
 
@@ -96,7 +96,7 @@ def capacity_curves(
     """
     corners = {name: curve.cost.columns() for name, curve in curves.items()}
     lines = {name: (each["x"], each["y"]) for name, each in corners.items()}
-    decision = plain(next(iter(curves.values())).decision)
+    decision = as_text(next(iter(curves.values())).decision)
     x, y = f"capacity: share of {decision}", _in_unit("cost per case", unit)
     return _over_shares(lines, x=x, y=y, at=at, ax=ax)
 
@@ -194,7 +194,7 @@ def _over_shares(
 
 
 def _in_unit(quantity: str, unit: str | None) -> str:
-    return f"{quantity}, {plain(unit)}" if unit else quantity
+    return f"{quantity}, {as_text(unit)}" if unit else quantity
 
 
 def roc(
@@ -465,7 +465,9 @@ def score_histogram(table: ScoreTable, *, bins: int = 30, ax: Axes | None = None
         total = table.weights[:, k].sum() or 1.0
         heights, _ = np.histogram(table.scores, edges, weights=table.weights[:, k] / total)
         colour = "#D55E00" if k else "#0072B2"
-        ax.stairs(sign * heights, edges, fill=True, color=colour, alpha=0.75, label=plain(names[k]))
+        ax.stairs(
+            sign * heights, edges, fill=True, color=colour, alpha=0.75, label=as_text(names[k])
+        )
     ax.axhline(0, color=INK, linewidth=0.8)
     ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
     return finish(ax, x="score", y="share of the class", legend=True)

@@ -11,7 +11,7 @@ from stakes import _check
 from stakes._check import FloatArray
 from stakes.audit import HEXAGON, Disagreement
 from stakes.errors import InputError
-from stakes.plot._style import GREY, INK, axes_for, finish, plain, short, styles
+from stakes.plot._style import GREY, INK, as_text, axes_for, finish, short, styles
 from stakes.problem import Problem
 from stakes.regions import Regions
 from stakes.tally import Counts
@@ -60,8 +60,8 @@ def decision_table(
         )
     classes = counts.classes or tuple(range(counts.n_classes))
     decisions = counts.decisions or tuple(range(counts.n_decisions))
-    ax.set_xticks(range(len(decisions)), [plain(label) for label in decisions])
-    ax.set_yticks(range(len(classes)), [plain(label) for label in classes])
+    ax.set_xticks(range(len(decisions)), [as_text(label) for label in decisions])
+    ax.set_yticks(range(len(classes)), [as_text(label) for label in classes])
     return finish(ax, x="decision", y="true class", legend=False)
 
 
@@ -107,7 +107,7 @@ def metric_disagreement(table: Disagreement, *, ax: Axes | None = None) -> Axes:
     ax.barh(rows - 0.22, regret[order], height=0.3, color="#D55E00")
     for place, i in enumerate(order):
         picks = short(", ".join(map(str, table.picks_of(table.metrics[i]))))
-        ax.text(0, place + 0.14, f" {plain(picks)}", va="center", fontsize="x-small", color=INK)
+        ax.text(0, place + 0.14, f" {as_text(picks)}", va="center", fontsize="x-small", color=INK)
     ax.set_yticks(rows, names, fontsize="small")
     ax.set_ylim(-0.6, len(names) - 0.4)
     ax.set_xlim(0, 1.05 * np.nanmax(regret, initial=0.0) or 1.0)
@@ -148,8 +148,8 @@ def regions_map(
     labelled: set[str] = set()
     for part in regions.parts:
         name = ", ".join(map(str, part.cheapest))
-        colour = colours.get(plain(part.cheapest[0]), GREY) if part.cheapest else GREY
-        label = None if name in labelled else plain(name)
+        colour = colours.get(as_text(part.cheapest[0]), GREY) if part.cheapest else GREY
+        label = None if name in labelled else as_text(name)
         labelled.add(name)
         low, high = _share_at(c, part.high), _share_at(c, part.low)
         ax.fill_between(c, low, high, color=colour, alpha=0.4, linewidth=0, label=label)

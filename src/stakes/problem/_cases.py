@@ -19,7 +19,7 @@ from stakes._value import record
 from stakes.errors import InputError
 from stakes.problem._cost_table import LARGEST, Expressions, column_names, refuse_large
 
-BLOCK = 1 << 15  # cases at a time, so that memory stays flat
+CASE_BLOCK = 1 << 15  # cases at a time, so that memory stays flat
 
 
 @record
@@ -157,8 +157,8 @@ class CaseCosts:
         >>> [(rows, block.shape) for rows, block in costs.blocks()]
         [(slice(0, 3, None), (2, 2, 3))]
         """
-        for start in range(0, self.n_cases, BLOCK):
-            rows = slice(start, min(start + BLOCK, self.n_cases))
+        for start in range(0, self.n_cases, CASE_BLOCK):
+            rows = slice(start, min(start + CASE_BLOCK, self.n_cases))
             yield rows, self.block(rows)
 
     def of_class(self, truth: IntArray) -> Iterator[tuple[slice, FloatArray]]:
@@ -293,7 +293,7 @@ def column_costs(
 
 
 def _slices(n_cases: int) -> Iterator[slice]:
-    return (slice(start, start + BLOCK) for start in range(0, n_cases, BLOCK))
+    return (slice(start, start + CASE_BLOCK) for start in range(0, n_cases, CASE_BLOCK))
 
 
 def _bad(values: Any) -> IntArray:

@@ -59,13 +59,13 @@ def class_names(classes: Any) -> Labels:
     listed = isinstance(classes, bool | np.ndarray) or _check.is_listed(classes)
     if listed or not hasattr(classes, "__index__"):
         names = _check.labels("classes", classes)
-        refuse_many(len(names))
+        refuse_large_table(len(names))
         return names
-    refuse_many(int(classes))
+    refuse_large_table(int(classes))
     return tuple(range(int(classes)))
 
 
-def refuse_many(size: int) -> None:
+def refuse_large_table(size: int) -> None:
     """Refuse a cost table that would not fit into memory, before it is made."""
     if size < 1:
         raise InputError(f"classes must be one or more; got {size}. Pass a number, or labels.")

@@ -26,7 +26,7 @@ _SWEEP = 0.1
 _RUN, _MANY = 32, 1 << 19
 
 
-def scaled(weights: FloatArray) -> FloatArray:
+def scaled_weights(weights: FloatArray) -> FloatArray:
     """Weights (..., S, 2) times a power of two for each class, so that no product overflows.
 
     Multiplication by a power of two is exact, and rates do not depend on how much a class weighs.
@@ -102,7 +102,7 @@ def hull_cuts(weights: FloatArray) -> IntArray:
 
         weights, slack = np.vectorize(Fraction, otypes=[object])(weights), Fraction(slack)
     elif not whole:
-        weights = scaled(weights)
+        weights = scaled_weights(weights)
     starts, blocks = _occupied(weights.T)
     if whole and blocks.shape[1] >= _MANY:
         chosen, blocks = _thinned(blocks)

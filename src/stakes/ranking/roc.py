@@ -8,7 +8,7 @@ from stakes import _check
 from stakes._arithmetic import ratio, running_sum
 from stakes._check import BoolArray, FloatArray, Numbers, unwrapped
 from stakes._value import Value, record, remembered
-from stakes.ranking.convex_hull import hull, hull_cuts, scaled, slack_of
+from stakes.ranking.convex_hull import hull, hull_cuts, scaled_weights, slack_of
 from stakes.tally import ScoreTable
 
 
@@ -181,7 +181,7 @@ def equal_error_rate(table: ScoreTable) -> Numbers:
     >>> float(equal_error_rate(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
     0.25
     """
-    above = weights_above(scaled(table.weights))
+    above = weights_above(scaled_weights(table.weights))
     alarms, hits = above[..., 0], above[..., 1]
     # Miss rate minus false-alarm rate, times the number of pairs: on counts this is exact.
     excess = (hits[..., :1] - hits) * alarms[..., :1] - alarms * hits[..., :1]
@@ -385,7 +385,7 @@ def _ordered_pairs(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
 @remembered
 def _scaled_pairs(table: ScoreTable) -> tuple[FloatArray, FloatArray]:
     """The same for weights that are scaled so that no product overflows."""
-    return _ordered_pairs(scaled(table.weights))
+    return _ordered_pairs(scaled_weights(table.weights))
 
 
 def _tournament(classes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -554,7 +554,7 @@ def auc_of_hull(table: ScoreTable) -> Numbers:
     >>> float(auc_of_hull(ScoreTable.from_scores([1, 0, 0, 1], [1, 2, 3, 4])))
     0.75
     """
-    weights = scaled(table.weights)
+    weights = scaled_weights(table.weights)
     flat = weights.reshape(-1, *weights.shape[-2:])
     # Every table has its own segments, so that a loop over the leading axes is necessary.
     areas = [_ordered_pairs(np.add.reduceat(w, hull_cuts(w)[:-1], axis=0))[0] for w in flat]

@@ -29,7 +29,7 @@ from stakes.regions.borders import (
     cost_curves,
     crossing,
     decision_regions,
-    probability_cheapest,
+    share_cheapest,
 )
 from stakes.regions.partition import (
     Region,
@@ -67,8 +67,8 @@ __all__ = [
     "dominance",
     "lowest",
     "nearest_first",
-    "probability_cheapest",
     "sensitivity",
+    "share_cheapest",
     "skews_as_cost_proportions",
     "skews_as_priors",
 ]

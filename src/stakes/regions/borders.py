@@ -289,7 +289,7 @@ def bootstrap_crossings(
     )
 
 
-def probability_cheapest(
+def share_cheapest(
     joint: JointCounts,
     cost_proportions: npt.ArrayLike,
     *,
@@ -325,7 +325,7 @@ def probability_cheapest(
     >>> bold = [0] * 180 + [1] * 20 + [0] * 40 + [1] * 160
     >>> joint = JointCounts.from_decisions(y, {"careful": careful, "bold": bold},
     ...                                    Problem.zero_one(2))
-    >>> probability_cheapest(joint, [0.1, 0.35, 0.9], prior=None, replicates=500,
+    >>> share_cheapest(joint, [0.1, 0.35, 0.9], prior=None, replicates=500,
     ...                      rng=np.random.default_rng(0)).round(1)
     array([[1. , 0. ],
            [0.4, 0.6],

@@ -119,7 +119,9 @@ def _part(system: System, baseline: Baseline) -> str:
     if system.difference is None or not baseline.cost.value > 0:
         return "–"
     share = system.difference.value / baseline.cost.value
-    return f"{_text.fixed(100 * share, 1)} %" if abs(share) < 10 else _text.number(share) + " ×"
+    return (
+        f"{_text.rounded_to(100 * share, 1)} %" if abs(share) < 10 else _text.number(share) + " ×"
+    )
 
 
 def clearly(gap: Measured | None) -> str:

@@ -52,7 +52,7 @@ def limit_section(report: Report) -> Section:
     alone = (f"{limits[0]}.",) if len(limits) == 1 else ()
     text: tuple[str, ...] = (*alone, _FITTED, f"{_price_text(limits)}{unit}.")
     if most > least:
-        text += (f"{_ROUNDED}: at most {_text.plain(most, 2)} per case here{unit}.",)
+        text += (f"{_ROUNDED}: at most {_text.prose(most, 2)} per case here{unit}.",)
     text += (_LEFT,) if report.flips_under_limits else (_LEFT, _UNMOVED)
     what = ("limit",) if len(limits) > 1 else ()
     kind = "rate" if all(limit.given is not None for limit in limits) else "share"

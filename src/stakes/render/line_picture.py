@@ -7,7 +7,7 @@ from dataclasses import field
 from html import escape
 from math import ceil, floor, log10
 
-from stakes._text import fixed, number
+from stakes._text import number, rounded_to
 from stakes._value import record
 
 _WIDTH, _HEIGHT = 440, 230
@@ -139,7 +139,7 @@ def _tick_names(ticks: list[float]) -> list[str]:
     names = [number(tick) for tick in ticks]
     if len(set(names)) == len(names):
         return names
-    return [fixed(tick, 1 - floor(log10(ticks[1] - ticks[0] + 1e-300))) for tick in ticks]
+    return [rounded_to(tick, 1 - floor(log10(ticks[1] - ticks[0] + 1e-300))) for tick in ticks]
 
 
 def _ticks(low: float, high: float) -> list[float]:

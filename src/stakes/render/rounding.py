@@ -43,7 +43,7 @@ def cost(value: float | None, report: Report) -> str:
         return "–"
     places = _text.supported(*triple(report.best.cost))
     value = _text.settled(value, report.naive.cost)
-    return _text.number(value) if places is None else _text.fixed(value, places)
+    return _text.number(value) if places is None else _text.rounded_to(value, places)
 
 
 def metric(value: float | None, report: Report, size: float = 1.0) -> str:
@@ -51,7 +51,7 @@ def metric(value: float | None, report: Report, size: float = 1.0) -> str:
     n_cases = max(report.assumptions.n_cases, report.assumptions.n_rows, 1)
     if value is None or size <= 0:
         return "–" if value is None else _text.number(value)
-    return _text.fixed(value, _text.decimals(size / n_cases**0.5))
+    return _text.rounded_to(value, _text.decimals(size / n_cases**0.5))
 
 
 def aligned(columns: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -82,6 +82,6 @@ def flip(where: float, now: float, scale: float) -> str:
     way = abs(where - now)
     if not 1e-12 * scale < way < inf:
         return _text.number(_text.settled(where, scale))
-    text, zero, unit = (_text.fixed(value, _text.decimals(way)) for value in (where, 0, 1))
+    text, zero, unit = (_text.rounded_to(value, _text.decimals(way)) for value in (where, 0, 1))
     hidden = _text.settled(where, scale) if text == zero else text == unit and where < 1
     return _text.point(where, 2) if hidden else text

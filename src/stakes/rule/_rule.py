@@ -14,7 +14,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label
 from stakes._files import parsed, sealed, verify, write_whole
 from stakes._value import Value, record
-from stakes.calibration import CalibrationMap, decoded, encoded
+from stakes.calibration import CalibrationMap, decoded_map, encoded_map
 from stakes.decide import (
     cheapest_decisions,
     class_ratios,
@@ -29,12 +29,12 @@ from stakes.problem import CaseCosts, Problem
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, WRAPPERS, Decisions, Posteriors, Scores
 from stakes.rule._cuts import Cuts, cuts_of
 from stakes.rule._rule_parts import (
+    as_ruled,
     in_kind,
     number_of,
     plain_number,
     refuse_unpriced,
     refuse_unusable,
-    wrapped,
 )
 
 _FORMAT, _VERSION, _WHAT = "stakes.rule", 1, "a rule"
@@ -252,7 +252,7 @@ class Rule(Value):
         """
         if limits is not None:
             return self._counted(predictions, data, case_costs, limits)
-        wrapped_predictions = wrapped(predictions, self.takes)
+        wrapped_predictions = as_ruled(predictions, self.takes)
         _check.aligned(predictions=wrapped_predictions, data=data)
         if isinstance(wrapped_predictions, Decisions):
             return wrapped_predictions.read("predictions", self.problem.decisions)
@@ -336,7 +336,7 @@ class Rule(Value):
 
     def _read_posteriors(self, predictions: object, data: object = None) -> FloatArray:
         """Posteriors (n, K) on which decisions are based, of rules that have them."""
-        wrapped_predictions = wrapped(predictions, self.takes)
+        wrapped_predictions = as_ruled(predictions, self.takes)
         if isinstance(wrapped_predictions, Decisions) or not self.has_posteriors:
             raise InputError(
                 f"probabilities and expected costs need posteriors, and the rule of {self.system} "
@@ -517,7 +517,7 @@ class Rule(Value):
             "model": self.model,
             "takes": self.takes,
             "problem": self.problem.plain(),
-            "map": None if self.map is None else encoded(self.map),
+            "map": None if self.map is None else encoded_map(self.map),
             **priors,
             "threshold": plain_number(self.threshold),
             "origin": None if self.origin is None else vars(self.origin),
@@ -582,7 +582,7 @@ class Rule(Value):
         return cls(
             problem=Problem.of(body["problem"]),
             takes=body["takes"],
-            map=None if body["map"] is None else decoded(body["map"]),
+            map=None if body["map"] is None else decoded_map(body["map"]),
             from_prior=body["from_prior"],
             to_prior=body["to_prior"],
             threshold=number_of(body["threshold"]),

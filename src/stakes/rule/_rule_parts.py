@@ -65,7 +65,7 @@ def number_of(value: float | str | None) -> float | None:
     return None if value is None else float(value)
 
 
-def wrapped(predictions: Any, takes: str) -> Predicted:
+def as_ruled(predictions: Any, takes: str) -> Predicted:
     """The predictions as the kind that a rule takes; other kinds are refused."""
     values = predictions.values if isinstance(predictions, Predicted) else predictions
     _check.refuse_lazy("predictions", values)

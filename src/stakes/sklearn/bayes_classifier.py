@@ -29,13 +29,13 @@ from stakes.rule import Origin, Rule
 from stakes.sklearn.responses import (
     best_kind,
     column_order,
-    columns_of,
     order_of,
     read_target,
     require_method,
     response,
+    structured_columns,
 )
-from stakes.sklearn.splits import cluster_codes, out_of_fold, read_splits, splitter
+from stakes.sklearn.splits import cluster_codes, predict_others, read_splits, splitter
 
 _READERS = {"data": "predict and score", "groups": "the splitter in cv"}
 
@@ -235,7 +235,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         >>> clf.predict([[0.5], [4.5]])
         array([0, 1])
         """
-        places = self._rule().decision_indices(self._responses(X), columns_of(data))
+        places = self._rule().decision_indices(self._responses(X), structured_columns(data))
         return np.asarray(self.decisions_[places])
 
     @available_if(_has_posteriors)
@@ -268,7 +268,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         -------
         expected costs, (n, M)
         """
-        return self._rule().expected_costs(self._responses(X), columns_of(data))
+        return self._rule().expected_costs(self._responses(X), structured_columns(data))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, data: Any = None) -> float:
         """Minus the cost per case of the decisions, so that higher is better.
@@ -304,7 +304,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 decided,
                 problem=self._rule().problem,
                 sample_weight=sample_weight,
-                data=columns_of(data),
+                data=structured_columns(data),
             )
 
     # Called by scikit-learn ---------------------------------------------------------------------
@@ -417,7 +417,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """Predictions of every case by a fit on the other folds."""
         chosen = splitter(self.cv, target, codes, cluster_codes(groups), problem.classes)
         splits = read_splits(chosen, X, target, codes, problem.classes, groups)
-        return out_of_fold(self.estimator, X, target, splits, kind, problem, fit_params=params)
+        return predict_others(self.estimator, X, target, splits, kind, problem, fit_params=params)
 
     def _named(self, rule: Rule, mass: FloatArray, n_rows: int) -> Rule:
         """The rule with its origin."""

@@ -23,16 +23,16 @@ from stakes.report import Caveat, Report
 from stakes.rows import WRAPPERS, Predicted
 from stakes.sklearn.responses import (
     best_kind,
-    columns_of,
     order_of,
     read_target,
+    structured_columns,
 )
 from stakes.sklearn.splits import (
     Split,
     by_every_fit,
     cluster_codes,
     fold_of_cases,
-    out_of_fold,
+    predict_others,
     read_splits,
     refuse_cut_clusters,
     splitter,
@@ -114,7 +114,7 @@ def evaluate_estimators(
         _check.require("fit_params", fit_params, Mapping, "Write {'sample_weight': weights}.")
     if n_jobs is not None and _check.whole("n_jobs", n_jobs, low=-1000, high=1000) == 0:
         raise InputError("n_jobs must not be 0; it is. Write 1 for one at a time, -1 for all.")
-    data = columns_of(data)
+    data = structured_columns(data)
     _check.aligned(X=X, y=y, clusters=clusters, data=data)
     target, classes, codes = read_target(y)
     rows = _features(X, len(target))
@@ -134,7 +134,9 @@ def evaluate_estimators(
         arguments = (estimator, rows, target, splits, kind, problem)
         how = {"fit_params": _routed(estimator, fit_params or {}), "data": data, "n_jobs": n_jobs}
         with _check.renamed(estimator=f"estimators[{name!r}]"):
-            fits = by_every_fit(*arguments, **how) if compared else [out_of_fold(*arguments, **how)]
+            fits = (
+                by_every_fit(*arguments, **how) if compared else [predict_others(*arguments, **how)]
+            )
         answers[name] = [WRAPPERS[kind](predictions) for predictions in fits]
     models: Any = {name: fits[0] for name, fits in answers.items()}
     if compared:

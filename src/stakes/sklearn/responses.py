@@ -135,7 +135,7 @@ def read_target(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
     return target, classes, codes
 
 
-def columns_of(data: Any) -> Any:
+def structured_columns(data: Any) -> Any:
     """Columns by name from a structured array, which cross-validation can slice; else unchanged."""
     if isinstance(data, np.ndarray) and data.dtype.names is not None:
         return {name: data[name] for name in data.dtype.names}

@@ -13,12 +13,12 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import DECISIONS, POSTERIORS, Posteriors
 from stakes.scoring import ScoringRule, mean_score
-from stakes.sklearn.responses import columns_of, response
+from stakes.sklearn.responses import response, structured_columns
 
-Metric = Callable[..., float]
+RowMetric = Callable[..., float]
 
 # What each metric judges, and whether higher is better.
-METRICS: dict[Metric, tuple[str, bool]] = {
+METRICS: dict[RowMetric, tuple[str, bool]] = {
     metrics.expected_cost: (DECISIONS, False),
     metrics.normalized_cost: (DECISIONS, False),
     metrics.utility_yield: (DECISIONS, True),
@@ -27,7 +27,7 @@ METRICS: dict[Metric, tuple[str, bool]] = {
 }
 
 
-def make_scorer(metric: Metric | ScoringRule, problem: Problem) -> Scorer:
+def make_scorer(metric: RowMetric | ScoringRule, problem: Problem) -> Scorer:
     """A scorer for ``scoring=``, for which higher is better.
 
     Parameters
@@ -88,7 +88,7 @@ def _refuse_decisions(y_true: object, decided: object, **options: object) -> flo
 class Scorer:
     """A scorer in the form that scikit-learn calls; see `make_scorer`."""
 
-    def __init__(self, metric: Metric | ScoringRule, problem: Problem) -> None:
+    def __init__(self, metric: RowMetric | ScoringRule, problem: Problem) -> None:
         self.metric = metric
         self.problem = problem
         self.takes, more_is_better = POSTERIORS, False
@@ -105,7 +105,7 @@ class Scorer:
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, data: Any = None
     ) -> float:
         """The score of the predictions of a fitted estimator for X."""
-        data = columns_of(data)
+        data = structured_columns(data)
         responses = response(estimator, X, self.takes, self.problem, data)
         if isinstance(self.metric, ScoringRule):
             named = Posteriors(responses, classes=self.problem.classes)

@@ -127,7 +127,7 @@ def fold_of_cases(splits: list[Split]) -> IntArray:
     return folds
 
 
-def out_of_fold(
+def predict_others(
     estimator: Any, X: Any, y: npt.NDArray[Any], splits: list[Split], *request: Any, **options: Any
 ) -> npt.NDArray[Any]:
     """Predictions of every case by a fit on the other folds, in the order of the cases.
