@@ -9,7 +9,7 @@ from typing import Any
 
 from stakes import _check
 from stakes._check import Label
-from stakes.adapters.columns import Columns, Predicted, columns_of, named_after_classes
+from stakes.adapters.columns import Columns, Predicted, named_after_classes, prediction_columns
 from stakes.adapters.label_texts import spellings
 from stakes.adapters.sources import Source, opened
 from stakes.errors import InputError
@@ -81,7 +81,7 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
         )
     if isinstance(columns, Posteriors):
         return Posteriors(in_class_order(columns, source, problem))
-    names = columns_of(columns)
+    names = prediction_columns(columns)
     if len(names) != 1:
         raise InputError(
             f"{type(columns).__name__} must be in one column; {', '.join(names)} are {len(names)}. "
@@ -96,7 +96,9 @@ def in_class_order(
     posteriors: Posteriors, source: Source, problem: Problem
 ) -> str | tuple[str, ...]:
     """The columns of posteriors: one for each class in order, or that of the second of two."""
-    columns = tuple(source.require_number(column, "models") for column in columns_of(posteriors))
+    columns = tuple(
+        source.require_number(column, "models") for column in prediction_columns(posteriors)
+    )
     if len(columns) == 1 and problem.n_classes == 2:
         return columns[0]
     if len(columns) != problem.n_classes:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from stakes import _check
 from stakes.adapters.label_texts import LabelColumn
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import Decisions, Posteriors, Scores
+from stakes.rows import Decisions, Posteriors, Predicted, Scores
 from stakes.tally import Labelled
 
 
-class Numbers(Scores):
+class NumbersColumn(Scores):
     """The column of finite numbers that are summed, such as the losses of the cases."""
 
 
-Predicted: TypeAlias = Posteriors | Decisions | Scores  # here they hold names of columns
 Key = tuple[str, str]  # an argument, and the name of the model or column within it, or ""
 
 
@@ -93,7 +92,7 @@ class Columns:
     def numbers(self) -> dict[Key, tuple[str, ...]]:
         """Columns of numbers, by the argument that they belong to."""
         numbers: dict[Key, tuple[str, ...]] = {
-            ("models", name): columns_of(model)
+            ("models", name): prediction_columns(model)
             for name, model in self.models.items()
             if not isinstance(model, Decisions)
         }
@@ -174,7 +173,7 @@ class Columns:
             The error with the columns, or unchanged where its argument names none.
         """
         named: dict[str | None, tuple[str, ...]] = {
-            model_argument(name): columns_of(model) for name, model in self.models.items()
+            model_argument(name): prediction_columns(model) for name, model in self.models.items()
         }
         named |= {argument: (column,) for column, argument in self.groups.items()}
         named |= {"by": self.by} if len(self.by) == 1 else {}
@@ -188,7 +187,7 @@ class Columns:
         return error.renamed(f"{error.argument} ({listed})", argument=error.argument)
 
 
-def columns_of(model: Predicted) -> tuple[str, ...]:
+def prediction_columns(model: Predicted) -> tuple[str, ...]:
     """The names of the columns of a model, in the order of the classes."""
     return (model.values,) if isinstance(model.values, str) else tuple(model.values)
 
@@ -222,9 +221,9 @@ def model_argument(name: str) -> str:
     return f"models[{name!r}]"
 
 
-def described(name: str, model: Predicted, problem: Problem) -> str:
+def model_phrase(name: str, model: Predicted, problem: Problem) -> str:
     """A phrase that says which columns hold the predictions of a model."""
-    columns = columns_of(model)
+    columns = prediction_columns(model)
     if not isinstance(model, Posteriors):
         return f"{name}: {type(model).__name__.lower()} in column {columns[0]}"
     classes = problem.classes[-1:] if len(columns) == 1 else problem.classes

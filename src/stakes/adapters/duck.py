@@ -23,27 +23,27 @@ from stakes._value import record
 from stakes.adapters.columns import (
     Columns,
     Predicted,
-    columns_of,
     group_name,
     key_name,
     no_key,
+    prediction_columns,
 )
 from stakes.adapters.data_files import (
     Files,
     Format,
     connected,
     engine_errors,
-    listed,
     literal,
     located,
     quoted,
     refuse_alike,
     refuse_torn,
+    sql_list,
 )
 from stakes.adapters.engine_errors import frame_errors
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.label_texts import Coded, Coder, GroupCoder, LabelColumn, text_name
-from stakes.adapters.meant_texts import meant, typed, with_types
+from stakes.adapters.meant_texts import typed, with_meant_types, with_types
 from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source, without_rows
 from stakes.errors import InputError
 from stakes.problem import Problem
@@ -132,7 +132,7 @@ class FileSource(Source):
                 continue
             values = arrays.numbers["models", name]
             if isinstance(model, Posteriors):
-                _refuse_beyond(self.name, columns_of(model), values)
+                _refuse_beyond(self.name, prediction_columns(model), values)
             models[name] = type(model)(values)
         clusters = arrays.groups.get(columns.clusters or "")
         if clusters is not None and (gaps := int((clusters.codes < 0).sum())):
@@ -220,7 +220,7 @@ class FileSource(Source):
     def _meant(self, distinct: Any) -> Any:
         """Distinct groups of the type that they are meant to have."""
         values = self.connection.from_arrow(pa.table({"value": distinct}))
-        return meant(values, ["value"], self.files.format).to_arrow_table()["value"]
+        return with_meant_types(values, ["value"], self.files.format).to_arrow_table()["value"]
 
     def lazy(
         self,
@@ -252,7 +252,7 @@ class FileSource(Source):
             with_types(relation, dict.fromkeys(wide, "DECIMAL(38, 0)")).to_parquet(copy)
             parsed = self.connection.sql(f"FROM read_parquet({literal(copy)})")
             names = [group_name(column) for column in groups]
-            copied: Lazy = nw.from_native(meant(parsed, names, self.files.format))
+            copied: Lazy = nw.from_native(with_meant_types(parsed, names, self.files.format))
             return copied
 
     def _selected(
@@ -343,12 +343,12 @@ def _reader(files: Files, types: Mapping[str, str]) -> str:
     if files.format is Format.ARROW:
         return _ARROW
     if files.format is not Format.CSV:
-        return f"read_{files.format.name.lower()}({listed(files)}, union_by_name = true)"
+        return f"read_{files.format.name.lower()}({sql_list(files)}, union_by_name = true)"
     stated = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in types.items())
     extra = f", types = {{{stated}}}" if stated else ""
     # Stated, because the sniffer might otherwise skip lines.
     plain = """header = true, quote = '"', comment = '', skip = 0"""
-    return f"read_csv({listed(files)}, {plain}, union_by_name = true{extra})"
+    return f"read_csv({sql_list(files)}, {plain}, union_by_name = true{extra})"
 
 
 def _lazy(connection: Any, table: str) -> Lazy:

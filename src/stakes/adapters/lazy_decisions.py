@@ -23,11 +23,11 @@ from stakes._expression import Functions, Name, parse
 from stakes.adapters.columns import named_after_classes
 from stakes.adapters.expressions import (
     WORKING,
+    by_code,
     cheapest,
     cheapest_of_each,
     code_of,
     first_of,
-    picked,
     stepped,
     sum_of,
 )
@@ -136,7 +136,7 @@ def _decided(source: Source, rule: Rule, columns: tuple[str, ...]) -> Any:
         labelled = predicted.coded(rows), predicted.usable
     frame, usable = labelled
     _check.refuse_mixed(rule.problem.decisions)
-    label = picked(nw.col(_CODE), rule.problem.decisions)
+    label = by_code(nw.col(_CODE), rule.problem.decisions)
     frame = frame.with_columns(nw.when(usable).then(label).alias(DECISION))
     decided = frame.select(nw.col(*source.types), DECISION)
     with source.engine_errors():

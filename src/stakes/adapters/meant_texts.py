@@ -29,12 +29,12 @@ _VALUES = {
 _FORMS = {Format.CSV: _VALUES | _TIMES, Format.JSON: _TIMES}
 
 
-def meant(rows: Any, columns: Sequence[str], file_format: Format) -> Any:
+def with_meant_types(rows: Any, columns: Sequence[str], file_format: Format) -> Any:
     """A relation of DuckDB in which some columns of text have the type that they are meant to have.
 
     >>> import duckdb
     >>> texts = duckdb.sql("SELECT * FROM (VALUES ('10', '01'), ('9', '1')) rows(age, code)")
-    >>> [str(kind) for kind in meant(texts, ["age", "code"], Format.CSV).types]
+    >>> [str(kind) for kind in with_meant_types(texts, ["age", "code"], Format.CSV).types]
     ['BIGINT', 'VARCHAR']
     """
     types = typed(rows)

@@ -18,10 +18,10 @@ from stakes._value import record
 from stakes.adapters.columns import (
     Columns,
     Predicted,
-    columns_of,
     group_name,
     key_name,
     no_key,
+    prediction_columns,
 )
 from stakes.adapters.engine_errors import frame_error, frame_errors
 from stakes.adapters.engine_work import Watch
@@ -168,7 +168,7 @@ class Source:
         def predictions(name: str, model: Predicted) -> Predicted:
             if isinstance(model, Decisions):
                 return Decisions(labelled("models", name))
-            names = columns_of(model)
+            names = prediction_columns(model)
             if len(names) == 1:
                 return type(model)(native(names[0]))
             return type(model)(data.select(*names).to_numpy())

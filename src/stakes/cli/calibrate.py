@@ -12,12 +12,12 @@ from stakes._check import FloatArray
 from stakes._files import write_whole
 from stakes.adapters.checked_columns import truth_column
 from stakes.adapters.columns import Columns
-from stakes.adapters.report_on import counted, memory_size
+from stakes.adapters.report_on import count_rows, memory_size
 from stakes.calibration import CalibrationMap, sealed_map
 from stakes.cli.column_options import input_files, model_columns
 from stakes.cli.options import (
     CALIBRATORS,
-    TRUTH,
+    TRUTH_HELP,
     WEIGHTS,
     file_argument,
     memory_option,
@@ -47,7 +47,7 @@ def calibrate() -> None:
 @file_argument
 @problem_option
 @_model_option
-@click.option("--truth", metavar="COLUMN", help=TRUTH)
+@click.option("--truth", metavar="COLUMN", help=TRUTH_HELP)
 @click.option("--weights", metavar="COLUMN", help=WEIGHTS)
 @click.option(
     "--method",
@@ -83,7 +83,7 @@ def fit(
         if truth is None:
             notify(f"guessed from {source.name}: truth in column {truth_name}.")
         selection = Columns(truth_name, {"model": Scores(columns)}, weights)
-        n_rows = counted(source)
+        n_rows = count_rows(source)
         _refuse_large(source.name, n_rows, selection.n_bytes(problem, n_rows), limit)
         data = source.rows(selection, problem, n_rows)
     fitted = CALIBRATORS[method.lower()]().fit(

@@ -17,7 +17,13 @@ from stakes.adapters.checked_columns import (
     truth_column,
 )
 from stakes.adapters.cluster import spark_files
-from stakes.adapters.columns import Columns, Predicted, columns_of, described, model_argument
+from stakes.adapters.columns import (
+    Columns,
+    Predicted,
+    model_argument,
+    model_phrase,
+    prediction_columns,
+)
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.frame import evaluate_frame
 from stakes.adapters.label_texts import spellings
@@ -72,15 +78,15 @@ class Request:
         stated = (self.weights, self.clusters, self.key, *self.by)
         used = {column for column in stated if column is not None}
         used.update(problem.columns)
-        used.update(column for model in models.values() for column in columns_of(model))
+        used.update(column for model in models.values() for column in prediction_columns(model))
         # Columns that the options or the costs name are no candidates for a guess.
         truth = truth_column(source, problem, self.truth, used)
         guesses = [] if self.truth is not None else [f"truth in column {truth}"]
         left = ""
         if not models:
             models = guessed_models(source, problem, used | {truth})
-            guesses += [described(name, model, problem) for name, model in models.items()]
-            used.update(column for model in models.values() for column in columns_of(model))
+            guesses += [model_phrase(name, model, problem) for name, model in models.items()]
+            used.update(column for model in models.values() for column in prediction_columns(model))
             left = _left(source, used | {truth})
         if guesses:
             source.watch.says(f"guessed from {source.name}: {'; '.join(guesses)}.{left}")
@@ -95,7 +101,7 @@ def _left(source: Source, used: set[str]) -> str:
     return f" Not read: {listed}; name models with --model." if others else ""
 
 
-def report_on(
+def report_on_files(
     files: Sequence[str],
     problem: Problem,
     request: Request,
@@ -124,7 +130,9 @@ def report_on(
 
 def _named(models: Any, source: str) -> set[str | None]:
     """The arguments that an error about one of the models can name."""
-    columns = {f"column {c!r} of {source}" for model in models.values() for c in columns_of(model)}
+    columns = {
+        f"column {c!r} of {source}" for model in models.values() for c in prediction_columns(model)
+    }
     return {*columns, *map(model_argument, models)}
 
 
@@ -161,7 +169,9 @@ def stated_scores(text: str, source: Source) -> tuple[str, Predicted]:
 
 def model_columns(text: str, source: Source, problem: Problem) -> tuple[str, ...]:
     """The columns of a model for a command that takes only one; its name is ignored."""
-    return columns_of(Posteriors(posterior_columns(_split(text, source)[1], source, problem)))
+    return prediction_columns(
+        Posteriors(posterior_columns(_split(text, source)[1], source, problem))
+    )
 
 
 def _split(text: str, source: Source) -> tuple[str, str]:

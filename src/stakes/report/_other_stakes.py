@@ -37,11 +37,11 @@ from stakes.report._pairs import (
     ReportLike,
     cost_of,
     covariance_of,
-    diagonal,
     gaps_of,
     joint_of,
     norm_tail,
     support_of,
+    with_itself,
 )
 from stakes.tally import ScoreTable
 
@@ -213,7 +213,7 @@ class MovedCosts(SystemCosts):
 
     def _fitting(self, names: tuple[str, ...]) -> FloatArray:
         some = tuple(map(self._decided, names))
-        variances = [covariance_of(diagonal(system.counts), self.problem) for system in some]
+        variances = [covariance_of(with_itself(system.counts), self.problem) for system in some]
         return self.pairs.fitting(some, np.array(variances))
 
     def _is_contender(self, name: str) -> bool:
