@@ -135,5 +135,5 @@ def test_buckets_are_chosen_where_long_arrays_take_much_longer(
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_keys_know_their_scores(mirrored: bool) -> None:
     scores = np.array([TINY, 0.3, 1.0, 1e308, inf]) * (-1 if mirrored else 1)
-    keys = distinct_scores.packed(np.array([0, 1, 1, 0, 1]), scores, mirrored=mirrored)
+    keys = distinct_scores.packed_scores(np.array([0, 1, 1, 0, 1]), scores, mirrored=mirrored)
     assert bucket_sort.scores_of(keys, mirrored=mirrored).tolist() == scores.tolist()

@@ -11,7 +11,7 @@ import pytest
 
 import stakes
 from stakes import Counts, InputError, Posteriors, Problem, metrics
-from stakes.render.json import plain
+from stakes.render.json import plain_value
 
 WRITTEN = {
     "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
@@ -84,7 +84,7 @@ def test_problems_with_columns_are_values(problem, tmp_path):
     assert pickle.loads(pickle.dumps(problem)) == problem == copy.deepcopy(problem)
     problem.to_toml(tmp_path / "p.toml")
     assert Problem.from_toml(tmp_path / "p.toml") == problem
-    assert Problem.of(plain(problem)) == problem
+    assert Problem.of(plain_value(problem)) == problem
     assert "5 + 0.02*amount" in repr(problem)
     assert "5 + 0.02*amount" in problem._repr_html_()
 

@@ -506,7 +506,7 @@ def test_a_mistake_of_ours_is_not_taken_for_a_condition_that_held(monkeypatch):
     def broken(*arguments: object, **options: object) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("stakes.cli.evaluate.report_on", broken)
+    monkeypatch.setattr("stakes.cli.evaluate.report_on_files", broken)
     done = on_rows()
     assert done.exit_code == 70
     assert "ZeroDivisionError: ours" in done.stderr

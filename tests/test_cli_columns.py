@@ -25,14 +25,14 @@ import pyarrow.parquet
 from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
 from stakes.adapters.checked_columns import checked, posterior_columns
-from stakes.adapters.columns import Columns, columns_of
+from stakes.adapters.columns import Columns, prediction_columns
 from stakes.adapters.data_files import Files, Format, engine_errors, located
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.engine_work import Advance, Watch
 from stakes.adapters.label_texts import spellings
 from stakes.adapters.report_on import memory_size
 from stakes.adapters.sources import RowArrays
-from stakes.cli.column_options import report_on, stated_columns
+from stakes.cli.column_options import report_on_files, stated_columns
 from stakes.cli.rewriting import rewrite
 from stakes.errors import InputError
 
@@ -415,7 +415,7 @@ def plan(tmp_path: Path, rows: dict[str, Any], problem: Problem, **options: Any)
 
 
 def columns_by_name(columns: Columns) -> dict[str, tuple[str, ...]]:
-    return {name: columns_of(model) for name, model in columns.models.items()}
+    return {name: prediction_columns(model) for name, model in columns.models.items()}
 
 
 def read(source: FileSource, problem: Problem, **options: Any) -> RowArrays:
@@ -515,7 +515,7 @@ def test_a_column_whose_name_says_model_is_never_left_out_in_silence(tmp_path, w
     with source_of(path) as source:
         told = f"column 'p_odd' of .*{message}.* name all models that you want"
         with pytest.raises(InputError, match=told):
-            report_on([str(path)], TWO)
+            report_on_files([str(path)], TWO)
         assert list(read(source, TWO, models=("p",)).models) == ["p"]
 
 
@@ -717,7 +717,7 @@ def test_models_are_taken_as_stated(tmp_path):
         models=("q_prob", "net=p", "both=q_prob,p", "rule=did"),
         scores=("raw",),
     )
-    assert [(name, type(m), columns_of(m)) for name, m in planned.models.items()] == [
+    assert [(name, type(m), prediction_columns(m)) for name, m in planned.models.items()] == [
         ("q_prob", Posteriors, ("q_prob",)),
         ("net", Posteriors, ("p",)),
         ("both", Posteriors, ("q_prob", "p")),

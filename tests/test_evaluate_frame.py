@@ -35,7 +35,7 @@ from stakes import (
     evaluate,
     evaluate_frame,
 )
-from stakes.adapters.columns import columns_of
+from stakes.adapters.columns import prediction_columns
 
 N = 240
 RNG = np.random.default_rng(14)
@@ -297,7 +297,7 @@ def test_a_frame_without_rows_is_refused():
 @pytest.mark.parametrize("kind", FRAMES)
 def test_guessed_columns_are_the_same_from_everywhere(tmp_path, kind):
     columns = Columns.guess(FRAMES[kind](tmp_path), PROBLEM)
-    models = {name: columns_of(model) for name, model in columns.models.items()}
+    models = {name: prediction_columns(model) for name, model in columns.models.items()}
     assert (columns.y_true, columns.weights, columns.by, columns.clusters) == (
         "what",
         None,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stakes._expression import DEEPEST, LONGEST, NUMBERS, Expression, Name, parse
+from stakes._expression import DEEPEST, LONGEST_TEXT, NUMBERS, Expression, Name, parse
 from stakes.errors import InputError
 
 KNOWN = {"cost": True, "normalized": True, "caveats": False}
@@ -155,7 +155,7 @@ def test_equal_texts_are_equal_expressions():
         ("cost > " + "9" * 400, r"the number is too large"),
         ("not " * 60 + "told_apart", rf"more than {DEEPEST} parts are joined, or lie inside"),
         ("(" * 400 + "cost > 1" + ")" * 400, rf"more than {DEEPEST} parts are joined"),
-        ("not " * 2000 + "told_apart", rf"more than {LONGEST} characters"),
+        ("not " * 2000 + "told_apart", rf"more than {LONGEST_TEXT} characters"),
         ("cost > 3\0", r"character without meaning"),
         ("\ud800 > 1", r"character without meaning"),
     ],

@@ -82,7 +82,7 @@ def test_problem_check_refuses_costs_that_evaluate_refuses(tmp_path, cost):
 
 @pytest.mark.parametrize("cost", ["p=nan", "p=-1", "p=inf", "p=", "=3"])
 def test_a_running_cost_is_blamed_as_it_was_written(cost):
-    read = pytest.importorskip("stakes.cli.options").named_numbers
+    read = pytest.importorskip("stakes.cli.options").numbers_by_name
     with pytest.raises(
         InputError, match=rf"^--running-cost must .*; '{cost}' is not a cost\. Write"
     ):

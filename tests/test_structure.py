@@ -539,6 +539,36 @@ def test_no_two_modules_have_one_name() -> None:
     assert {name for name in names if names.count(name) > 1} == set()
 
 
+# Names that two modules share on purpose: what they are is one thing at two places.
+SHARED_NAMES = {
+    # Measures of tallies, and of rows in scikit-learn's convention.
+    *("expected_cost", "normalized_cost", "utility_yield"),
+    # Curves of posteriors alone, and of labelled cases.
+    *("capacity_curve", "coverage_curve"),
+    # Figures have the names of what they draw.
+    *("cost_curves", "detection_error_tradeoff", "precision_recall", "reliability", "roc"),
+    # Each room reads back what it wrote.
+    "from_json",
+    # `_check` reads a number, `_text` writes one.
+    "number",
+    # A command of the command line is called as the function that it calls.
+    "evaluate",
+}
+
+
+def module_level_names(module: str) -> set[str]:
+    """Public functions, classes and constants of a module; type variables have one letter."""
+    names = set()
+    for node in tree_of(module).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            parts = [part for target in targets for part in ast.walk(target)]
+            names |= {part.id for part in parts if isinstance(part, ast.Name)}
+    return {name for name in names if not name.startswith("_") and len(name) > 1}
+
+
 def test_no_two_classes_have_one_name() -> None:
     """Who reads a name in one room should not have to ask which of two things it is."""
     names = [
@@ -548,6 +578,17 @@ def test_no_two_classes_have_one_name() -> None:
         if isinstance(node, ast.ClassDef)
     ]
     assert {name for name in names if names.count(name) > 1} == set()
+
+
+def test_no_two_modules_define_one_name() -> None:
+    """Tensors are the exception: what is done to them has the name of what is done to arrays."""
+    names = [
+        name
+        for module in modules()
+        if room_of(module) != "torch"
+        for name in module_level_names(module)
+    ]
+    assert {name for name in names if names.count(name) > 1} == SHARED_NAMES
 
 
 ROW_LEVEL = {"calibration", "decide", "limits", "metrics", "scoring"}

@@ -28,7 +28,7 @@ from stakes.errors import InputError
 
 __all__ = ["NUMBERS", "Expression", "Functions", "Name", "column_text", "parse"]
 
-LONGEST = 2000  # characters
+LONGEST_TEXT = 2000  # characters
 DEEPEST = 50  # parts inside each other
 
 _TOO_DEEP = f"more than {DEEPEST} parts are joined, or lie inside each other"
@@ -149,8 +149,8 @@ class _Reader:
         """Parse the text, or refuse it."""
         if not self.text.strip():
             self.fail("expected a name, a number or a parenthesis", 1)
-        if len(self.text) > LONGEST:
-            self.fail(f"it has more than {LONGEST} characters", LONGEST + 1, _SHORTEN)
+        if len(self.text) > LONGEST_TEXT:
+            self.fail(f"it has more than {LONGEST_TEXT} characters", LONGEST_TEXT + 1, _SHORTEN)
         try:
             with warnings.catch_warnings():  # about invalid escapes, in names that do not exist
                 warnings.simplefilter("ignore")

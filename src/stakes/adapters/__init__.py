@@ -10,13 +10,13 @@ narwhals translates.
 DOORS = {
     "checked_columns": ("NOT_MEANT", "posterior_columns"),
     "cluster": ("spark_files",),
-    "columns": ("Columns", "columns_of", "model_argument"),
+    "columns": ("Columns", "model_argument", "prediction_columns"),
     "data_files": ("Format", "unnamed", "write_rows"),
     "duck": ("FileSource", "opened_files", "refuse_gaps"),
     "engine_work": ("Advance", "Watch"),
     "frame": ("evaluate_frame", "frame_of", "report_frame"),
     "frame_tallies": ("frame_bins", "frame_counts", "frame_losses", "frame_scores"),
     "lazy_decisions": ("bayes_column", "rule_column"),
-    "report_on": ("counted", "memory_size"),
+    "report_on": ("count_rows", "memory_size"),
     "sources": ("Source",),
 }

@@ -22,15 +22,15 @@ from stakes._expression import Name, parse
 from stakes.adapters.expressions import (
     ROWS,
     Arrays,
+    by_code,
     cheapest,
     cheapest_of_each,
     first_place,
     high_of,
     low_of,
-    picked,
 )
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT, Check, data_column, number_check
-from stakes.adapters.lazy_decisions import COLUMNS, as_expr, cost_columns
+from stakes.adapters.lazy_decisions import COLUMN_FUNCTIONS, as_expr, cost_columns
 from stakes.adapters.sources import Lazy
 from stakes.adapters.zoom_bins import ScoreGrid
 from stakes.evaluation import MOST_TERMS, Cases, Charges, Folds, charges_of, used_folds
@@ -67,7 +67,7 @@ def with_costs(frame: Lazy, problem: Problem) -> Lazy:
         name: as_expr(cost) for line, names in cells for cost, name in zip(line, names, strict=True)
     }
     columns |= {
-        term_column(place): parse(term)(values, COLUMNS)
+        term_column(place): parse(term)(values, COLUMN_FUNCTIONS)
         for place, term in enumerate(problem.terms.names[1:], start=1)
     }
     return frame.with_columns(**columns)
@@ -116,7 +116,7 @@ def _is_cost(column: str) -> nw.Expr:
     return nw.col(column).abs() <= LARGEST
 
 
-def with_blind(frame: Lazy, problem: Problem, prior: FloatArray) -> Lazy:
+def with_constants(frame: Lazy, problem: Problem, prior: FloatArray) -> Lazy:
     """Add the decisions by costs and prior alone, and the cheapest ones given the class."""
     shares = [f"prior_{k}" for k in _classes(problem)]
     frame = frame.with_columns(**dict(zip(shares, map(nw.lit, prior.tolist()), strict=True)))
@@ -134,7 +134,7 @@ def _classes(problem: Problem) -> range:
 
 def own_cost(problem: Problem, d: int) -> nw.Expr:
     """What a decision costs in each row, given its class."""
-    return picked(nw.col(TRUTH), [nw.col(cost_column(k, d)) for k in _classes(problem)])
+    return by_code(nw.col(TRUTH), [nw.col(cost_column(k, d)) for k in _classes(problem)])
 
 
 def with_perfect(frame: Lazy, problem: Problem) -> Lazy:
@@ -170,7 +170,7 @@ def with_bins(
     sizes = {}
     for column in columns:
         name = f"bin {column}"
-        frame = grid_of(*ranges[column]).binned(frame, column, name)
+        frame = zero_grid(*ranges[column]).binned(frame, column, name)
         if width:
             coarse = (nw.col(name) * 2.0**-width).floor().cast(nw.Int64)
             frame = frame.with_columns(coarse.alias(name))
@@ -178,15 +178,15 @@ def with_bins(
     return frame, sizes
 
 
-def grid_of(low: float, high: float) -> ScoreGrid:
+def zero_grid(low: float, high: float) -> ScoreGrid:
     """Bins of entries in a range, finest at zero, or at the amount that all of them share.
 
     Bins are a thousandth as wide as their distance from there. About zero, entries that differ by
     less than a thousandth would share a bin, and intervals would ignore how they differ.
 
-    >>> grid_of(-3.0, 5.0).centre, grid_of(1e8, 1e8 + 2).centre, grid_of(-5.0, -4.0).centre
+    >>> zero_grid(-3.0, 5.0).centre, zero_grid(1e8, 1e8 + 2).centre, zero_grid(-5.0, -4.0).centre
     (0.0, 100000000.0, -4.0)
-    >>> [grid_of(*ends).unit * 2**31 for ends in ((0.0, 2.5), (1e8, 1e8 + 2.5), (-5.0, -2.0))]
+    >>> [zero_grid(*ends).unit * 2**31 for ends in ((0.0, 2.5), (1e8, 1e8 + 2.5), (-5.0, -2.0))]
     [4.0, 4.0, 8.0]
     """
     centre = low if high < 2 * low else high if 2 * high < low else 0.0

@@ -11,9 +11,9 @@ from stakes import _check
 from stakes._check import Label
 from stakes.adapters.columns import (
     Columns,
-    columns_of,
-    described,
+    model_phrase,
     named_after_classes,
+    prediction_columns,
 )
 from stakes.adapters.label_texts import spellings
 from stakes.adapters.sources import Source, opened
@@ -91,7 +91,7 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
         )
     if isinstance(columns, Posteriors):
         return Posteriors(_in_class_order(columns, source, problem))
-    names = columns_of(columns)
+    names = prediction_columns(columns)
     if len(names) != 1:
         raise InputError(
             f"{type(columns).__name__} must be in one column; {', '.join(names)} are {len(names)}. "
@@ -106,7 +106,9 @@ def _in_class_order(
     posteriors: Posteriors, source: Source, problem: Problem
 ) -> str | tuple[str, ...]:
     """The columns of posteriors: one for each class in order, or that of the second of two."""
-    columns = tuple(source.require_number(column, "models") for column in columns_of(posteriors))
+    columns = tuple(
+        source.require_number(column, "models") for column in prediction_columns(posteriors)
+    )
     if len(columns) == 1 and problem.n_classes == 2:
         return columns[0]
     if len(columns) != problem.n_classes:
@@ -199,7 +201,7 @@ def guess(
         if not stated:
             found = _guessed_models(source, problem, used | {known.y_true})
             known = replace(known, models=found)
-            guesses += [described(name, each, problem) for name, each in found.items()]
+            guesses += [model_phrase(name, each, problem) for name, each in found.items()]
             left = _left(source, known.needed(problem))
         if guesses:
             source.watch.says(f"guessed from {source.name}: {'; '.join(guesses)}.{left}")

@@ -14,7 +14,7 @@ from stakes.rows import Decisions, Posteriors, Predicted, Scores
 from stakes.tally import Labelled
 
 
-class Numbers(Scores):
+class NumbersColumn(Scores):
     """The column of finite numbers that are summed, such as the losses of the cases."""
 
 
@@ -106,7 +106,7 @@ class Columns:
     def numbers(self) -> dict[Key, tuple[str, ...]]:
         """Columns of numbers, by the argument that they belong to."""
         numbers: dict[Key, tuple[str, ...]] = {
-            ("models", name): columns_of(model)
+            ("models", name): prediction_columns(model)
             for name, model in self.models.items()
             if not isinstance(model, Decisions)
         }
@@ -205,7 +205,7 @@ class Columns:
             The error with the columns, or unchanged where its argument names none.
         """
         named: dict[str | None, tuple[str, ...]] = {
-            model_argument(name): columns_of(model) for name, model in self.models.items()
+            model_argument(name): prediction_columns(model) for name, model in self.models.items()
         }
         named |= {argument: (column,) for column, argument in self.groups.items()}
         named |= {"by": self.by} if len(self.by) == 1 else {}
@@ -219,7 +219,7 @@ class Columns:
         return error.renamed(f"{error.argument} ({listed})", argument=error.argument)
 
 
-def columns_of(model: Predicted) -> tuple[str, ...]:
+def prediction_columns(model: Predicted) -> tuple[str, ...]:
     """The names of the columns of a model, in the order of the classes."""
     return (model.values,) if isinstance(model.values, str) else tuple(model.values)
 
@@ -253,9 +253,9 @@ def model_argument(name: str) -> str:
     return f"models[{name!r}]"
 
 
-def described(name: str, model: Predicted, problem: Problem) -> str:
+def model_phrase(name: str, model: Predicted, problem: Problem) -> str:
     """A phrase that says which columns hold the predictions of a model."""
-    columns = columns_of(model)
+    columns = prediction_columns(model)
     if not isinstance(model, Posteriors):
         return f"{name}: {type(model).__name__.lower()} in column {columns[0]}"
     classes = problem.classes[-1:] if len(columns) == 1 else problem.classes

@@ -363,7 +363,7 @@ def _written_names(files: Files, columns: Sequence[str], connection: Any) -> lis
     stems = (re.sub(r"_\d+$", "", column.lower()) for column in columns if column[-1:].isdigit())
     if files.format is not Format.JSON or known.isdisjoint(stems):
         return []
-    rows = f"SELECT json FROM read_json_objects({listed(files)}) LIMIT {_SNIFFED}"
+    rows = f"SELECT json FROM read_json_objects({sql_list(files)}) LIMIT {_SNIFFED}"
     [(names,)] = connection.execute(f"SELECT json_group_structure(json) FROM ({rows})").fetchall()
     return list(json.loads(names))
 
@@ -401,7 +401,7 @@ def _opened_text(path: Path) -> TextIO:
     return TextIOWrapper(stream, encoding="utf-8", newline="")
 
 
-def listed(files: Files) -> str:
+def sql_list(files: Files) -> str:
     """The paths as a list in SQL; special characters of globs, which are resolved, are escaped."""
     texts = ("".join(f"[{c}]" if c in "*?[" else c for c in str(path)) for path in files.paths)
     return "[" + ", ".join(map(literal, texts)) + "]"

@@ -26,12 +26,12 @@ from stakes.adapters.data_files import (
     Format,
     connected,
     engine_errors,
-    listed,
     literal,
     located,
     quoted,
     refuse_alike,
     refuse_torn,
+    sql_list,
 )
 from stakes.adapters.engine_errors import frame_errors
 from stakes.adapters.engine_work import Watch
@@ -291,12 +291,12 @@ def _reader(files: Files, types: Mapping[str, str]) -> str:
     if files.format is Format.ARROW:
         return _ARROW
     if files.format is not Format.CSV:
-        return f"read_{files.format.name.lower()}({listed(files)}, union_by_name = true)"
+        return f"read_{files.format.name.lower()}({sql_list(files)}, union_by_name = true)"
     stated = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in types.items())
     extra = f", types = {{{stated}}}" if stated else ""
     # Stated, because the sniffer might otherwise skip lines.
     plain = """header = true, quote = '"', comment = '', skip = 0"""
-    return f"read_csv({listed(files)}, {plain}, union_by_name = true{extra})"
+    return f"read_csv({sql_list(files)}, {plain}, union_by_name = true{extra})"
 
 
 def _lazy(connection: Any, table: str) -> Lazy:

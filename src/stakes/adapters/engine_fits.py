@@ -17,7 +17,7 @@ from stakes.adapters.engine_work import Passes
 from stakes.adapters.expressions import grouped
 from stakes.adapters.lazy import TRUTH, WEIGHT, Facts
 from stakes.adapters.lazy_models import LazyModel, Tallied
-from stakes.adapters.partitions import stacked
+from stakes.adapters.partitions import stacked_rows
 from stakes.adapters.refits import LimitedModel, Refit, limited_model, refitted, score_cells
 from stakes.adapters.sources import Lazy
 from stakes.calibration import CalibrationMap, Calibrator
@@ -56,7 +56,7 @@ def class_tallies(model: LazyModel, rows: Lazy) -> tuple[FloatArray, FloatArray]
     )
     tenth, last = (chance * float(CLASS_BINS)).floor(), float(CLASS_BINS - 1)
     in_range = nw.when(tenth < last).then(tenth).otherwise(nw.lit(last))
-    rows = stacked(parts).with_columns(in_range.alias(_BIN))
+    rows = stacked_rows(parts).with_columns(in_range.alias(_BIN))
     sizes = {_CLASS: size, TRUTH: size, _BIN: CLASS_BINS}
     sums = {WEIGHT: weight, _TOTAL: weight * chance, _SQUARES: weight * chance * chance}
     tallied = grouped(rows, sizes, sums)

@@ -60,7 +60,7 @@ def code_of(text: nw.Expr, places: Mapping[str, int]) -> nw.Expr:
     return first_of([text == label for label in places], [*places.values(), -1])
 
 
-def picked(code: nw.Expr, values: Sequence[Any]) -> nw.Expr:
+def by_code(code: nw.Expr, values: Sequence[Any]) -> nw.Expr:
     """The value whose position is the code of the row."""
     return first_of([code == k for k in range(len(values) - 1)], values)
 
@@ -196,7 +196,7 @@ def moved(frame: Lazy, posteriors: Sequence[str], ratio: FloatArray, names: Sequ
 
 def log_losses(truth: nw.Expr, posteriors: Sequence[nw.Expr]) -> tuple[nw.Expr, nw.Expr]:
     """The log loss of the true class, and 1.0 where its posterior is 0: its loss is then 0 here."""
-    probability = picked(truth, posteriors)
+    probability = by_code(truth, posteriors)
     possible = probability > 0.0  # engines disagree on log(0)
     surprise = nw.when(possible).then(probability).otherwise(nw.lit(1.0)).log() * -1.0
     return surprise, whether(~possible)

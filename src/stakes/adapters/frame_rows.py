@@ -16,7 +16,7 @@ from stakes._arithmetic import table_of
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
 from stakes.adapters.checked_columns import require_cases
-from stakes.adapters.columns import Columns, Numbers, columns_of, model_argument
+from stakes.adapters.columns import Columns, NumbersColumn, model_argument, prediction_columns
 from stakes.adapters.expressions import (
     Arrays,
     first_of,
@@ -28,9 +28,9 @@ from stakes.adapters.expressions import (
     whether,
 )
 from stakes.adapters.label_texts import LabelColumn, group_labels, spellings, text_name
-from stakes.adapters.lazy import WEIGHT, by_column, checks_of, column_of, facts_of, prepared
+from stakes.adapters.lazy import WEIGHT, by_column, column_of, entry_checks, facts_of, prepared
 from stakes.adapters.sources import Lazy, Source, opened
-from stakes.adapters.streamed_scores import can_stream, scores_of, within
+from stakes.adapters.streamed_scores import can_stream, score_stream, within
 from stakes.adapters.zoom_bins import TOTAL, ScoreGrid, UnitGrid
 from stakes.errors import InputError
 from stakes.rows import Decisions
@@ -92,10 +92,10 @@ def opened_columns(frame: Any, columns: Columns) -> Iterator[Source]:
     with opened(frame) as source, source.engine_errors():
         require_cases(columns, source)
         for name, model in columns.models.items():
-            (column,) = columns_of(model)
+            (column,) = prediction_columns(model)
             is_label = isinstance(model, Decisions)
             require = source.require_label if is_label else source.require_number
-            require(column, "losses" if isinstance(model, Numbers) else name)
+            require(column, "losses" if isinstance(model, NumbersColumn) else name)
         try:
             yield source
         except InputError as error:
@@ -105,8 +105,8 @@ def opened_columns(frame: Any, columns: Columns) -> Iterator[Source]:
 def _located(error: InputError, columns: Columns, source: str) -> InputError:
     for name, model in columns.models.items():
         if error.argument == model_argument(name):
-            argument = f"losses[{name!r}]" if isinstance(model, Numbers) else name
-            (column,) = columns_of(model)
+            argument = f"losses[{name!r}]" if isinstance(model, NumbersColumn) else name
+            (column,) = prediction_columns(model)
             return error.renamed(f"{argument} (column {column!r} of {source})", argument=argument)
     return columns.located(error, source)
 
@@ -137,7 +137,9 @@ class FrameRows:
         """
         labels: dict[str, None] = {columns.y_true: None}
         models = columns.models.values()
-        labels |= {columns_of(model)[0]: None for model in models if isinstance(model, Decisions)}
+        labels |= {
+            prediction_columns(model)[0]: None for model in models if isinstance(model, Decisions)
+        }
         numbers = [column for group in columns.numbers.values() for column in group]
         lazy = source.lazy(numbers, list(labels), columns.by, memory=_MEMORY)
         known = named(lazy)
@@ -147,7 +149,7 @@ class FrameRows:
         streams = stream and not columns.by and can_stream(rows)
         refuse = partial(facts_of, lazy, rows, columns, known, source.name)
         if not streams:
-            checks = dict(checks_of(lazy, rows, columns, known, source.name))
+            checks = dict(entry_checks(lazy, rows, columns, known, source.name))
             rows = _with_bad(rows, columns, [check.bad for check in checks.values()])
         return cls(rows, known, columns.by, weighted, streams, refuse)
 
@@ -166,7 +168,7 @@ class FrameRows:
             if scores is not None and not within(scores, probabilities=probabilities):
                 raise _no_probabilities(scores.min(), scores.max())
 
-        return scores_of(
+        return score_stream(
             self.rows,
             column_of(0),
             weighted=self.weighted,

@@ -19,7 +19,7 @@ with extra("frames", "a frame"):  # before the files of this room that need it, 
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
-from stakes.adapters.columns import Columns, Numbers, named_losses
+from stakes.adapters.columns import Columns, NumbersColumn, named_losses
 from stakes.adapters.expressions import ROWS, Arrays, first_of, high_of, low_of, texts_of
 from stakes.adapters.frame_rows import (
     FrameRows,
@@ -190,9 +190,8 @@ def frame_losses(
            [5., 3.]])
     """
     named = named_losses(losses)
-    columns = Columns(
-        y_true, {name: Numbers(column) for name, column in named.items()}, weights, _listed(by)
-    )
+    models = {name: NumbersColumn(column) for name, column in named.items()}
+    columns = Columns(y_true, models, weights, _listed(by))
     stated = None if classes is None else _check.labels("classes", classes)
     if stated == ():
         raise InputError(

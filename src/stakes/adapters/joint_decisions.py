@@ -28,16 +28,16 @@ from stakes.adapters.case_costs import (
     pooled_terms,
     term_sums,
     with_bins,
-    with_blind,
+    with_constants,
 )
 from stakes.adapters.class_maps import ClassMaps
 from stakes.adapters.expressions import (
     ROWS,
     Arrays,
+    by_code,
     first_place,
     grouped,
     high_of,
-    picked,
     sum_of,
     whether,
 )
@@ -64,9 +64,9 @@ from stakes.report import (
     POSTERIOR_RULES,
     RECALIBRATED,
     TUNED,
+    CurvePoints,
     DecisionSource,
     PairCounts,
-    Points,
 )
 from stakes.tally import BitGrid, JointCounts
 
@@ -79,7 +79,7 @@ def coverage_in_engine(
     decided: str,
     problem: Problem,
     ratios: FloatArray,
-) -> Points:
+) -> CurvePoints:
     """What a Bayes rule costs where hard cases are left undecided; equal to `coverage_of_rows`.
 
     `ratios` are the weights of the classes at the prior of deployment.
@@ -90,9 +90,9 @@ def coverage_in_engine(
         return nw.col(cost_column(k, d)) if problem.columns else nw.lit(float(problem.costs[k, d]))
 
     means = [sum_of([nw.col(p) * cost(k, d) for k, p in enumerate(posteriors)]) for d in decisions]
-    counts = picked(nw.col(TRUTH), ratios.tolist()) * nw.col(WEIGHT)
-    each = [picked(nw.col(decided), [cost(k, d) for d in decisions]) for k in classes]
-    spent = picked(nw.col(TRUTH), each)
+    counts = by_code(nw.col(TRUTH), ratios.tolist()) * nw.col(WEIGHT)
+    each = [by_code(nw.col(decided), [cost(k, d) for d in decisions]) for k in classes]
+    spent = by_code(nw.col(TRUTH), each)
     rows = rows.with_columns(**{_HARD: nw.min_horizontal(*means), _MASS: counts, _SPENT: spent})
     largest = float(rows.select(nw.col(_HARD).abs().max().alias(_HARD)).collect()[_HARD][0])
     rows = ScoreGrid(0.0, hardness_unit(largest)).binned(rows, _HARD, _BIN)
@@ -207,7 +207,7 @@ def joint_decisions(
     }
     if problem.columns:
         prior = facts.shares if problem.prior is None else problem.prior
-        rows = with_blind(rows, problem, prior)
+        rows = with_constants(rows, problem, prior)
         tallied = _by_costs(rows, problem, sizes, sums, more, facts, limit)
     else:
         # A group takes 8 bytes for each code and about 64 for each text. One group beyond the limit
@@ -253,7 +253,7 @@ def coverages(
     rules: dict[str, DecisionRule],
     refits: Refits,
     facts: Facts,
-) -> Iterator[tuple[str, Callable[[], Points]]]:
+) -> Iterator[tuple[str, Callable[[], CurvePoints]]]:
     """For each Bayes rule, a function that gives its costs where hard cases are left undecided.
 
     There is none where score tables suffice: for two classes, without costs of their own for every

@@ -18,12 +18,12 @@ from stakes._check import HEAVIEST, FloatArray, least_weight, total_weight
 from stakes._value import record
 from stakes.adapters.columns import (
     Columns,
-    Numbers,
-    columns_of,
+    NumbersColumn,
     group_name,
     key_name,
     model_argument,
     no_key,
+    prediction_columns,
 )
 from stakes.adapters.expressions import code_of, sum_of, texts_of, whether
 from stakes.adapters.label_texts import LabelColumn, spellings, text_name
@@ -110,7 +110,7 @@ def prepared(
     expressions |= {data_column(k): nw.col(column) for k, column in enumerate(data)}
     for place, model in enumerate(columns.models.values()):
         if not isinstance(model, Decisions):
-            names = enumerate(columns_of(model))
+            names = enumerate(prediction_columns(model))
             expressions |= {column_of(place, k): nw.col(column) for k, column in names}
     return frame.select(**expressions)
 
@@ -138,7 +138,7 @@ def facts_of(
 
     `ranges` are columns whose least and largest entry are needed.
     """
-    checks = dict(checks_of(frame, rows, columns, problem, source)) | dict(more_checks or {})
+    checks = dict(entry_checks(frame, rows, columns, problem, source)) | dict(more_checks or {})
     weight = nw.col(WEIGHT)
     questions = {"rows": nw.len(), "least": nw.when(weight > 0.0).then(weight).min()}
     questions |= {f"low {column}": nw.col(column).min() for column in ranges}
@@ -151,7 +151,7 @@ def facts_of(
     sums = {
         place: _total(place, model)
         for place, model in enumerate(columns.models.values())
-        if isinstance(model, Posteriors) and len(columns_of(model)) > 1
+        if isinstance(model, Posteriors) and len(prediction_columns(model)) > 1
     }
     for place, total in sums.items():
         questions[f"off {place}"] = whether((total - 1.0).abs() > ROUNDED).sum()
@@ -184,13 +184,13 @@ def _mass(k: int) -> nw.Expr:
 
 
 def _total(place: int, model: Predicted) -> nw.Expr:
-    return sum_of([nw.col(column_of(place, k)) for k in range(len(columns_of(model)))])
+    return sum_of([nw.col(column_of(place, k)) for k in range(len(prediction_columns(model)))])
 
 
 # Bad entries -------------------------------------------------------------------------------------
 
 
-def checks_of(
+def entry_checks(
     frame: Lazy, rows: Lazy, columns: Columns, problem: Labelled, source: str
 ) -> Iterator[tuple[str, Check]]:
     """Yield the checks of single entries, each with a unique name."""
@@ -211,10 +211,10 @@ def checks_of(
         yield WEIGHT, number_check(rows, _within([WEIGHT], 0.0, _MOST), "weights", *_WEIGHTS)
     for place, (name, model) in enumerate(columns.models.items()):
         argument = model_argument(name)
-        names = [column_of(place, k) for k in range(len(columns_of(model)))]
+        names = [column_of(place, k) for k in range(len(prediction_columns(model)))]
         if isinstance(model, Posteriors):
             yield argument, number_check(rows, _within(names, 0.0, 1.0), argument, *_PROBABLE)
-        elif isinstance(model, Numbers):
+        elif isinstance(model, NumbersColumn):
             finite = _within(names, -HEAVIEST, HEAVIEST)
             yield argument, number_check(rows, finite, argument, *_FINITE)
         elif isinstance(model, Scores):

@@ -23,11 +23,11 @@ from stakes._expression import Functions, Name, parse
 from stakes.adapters.columns import named_after_classes
 from stakes.adapters.expressions import (
     WORKING,
+    by_code,
     cheapest,
     cheapest_of_each,
     code_of,
     first_of,
-    picked,
     stepped,
     sum_of,
 )
@@ -44,7 +44,7 @@ DECISION = "decision"
 _OWN, _MAPPED, _CODE, _COST = (WORKING + of for of in ("posterior_", "mapped_", "code", "cost_"))
 _LARGEST = float(np.finfo(np.float64).max)
 
-COLUMNS: Functions = {  # the functions of cost expressions, for an engine
+COLUMN_FUNCTIONS: Functions = {  # the functions of cost expressions, for an engine
     "min": lambda *parts: reduce(lambda a, b: nw.when(as_expr(a) <= b).then(a).otherwise(b), parts),
     "max": lambda *parts: reduce(lambda a, b: nw.when(as_expr(a) >= b).then(a).otherwise(b), parts),
     "abs": lambda part: as_expr(part).abs(),
@@ -136,7 +136,7 @@ def _decided(source: Source, rule: Rule, columns: tuple[str, ...]) -> Any:
         labelled = predicted.coded(rows), predicted.usable
     frame, usable = labelled
     _check.refuse_mixed(rule.problem.decisions)
-    label = picked(nw.col(_CODE), rule.problem.decisions)
+    label = by_code(nw.col(_CODE), rule.problem.decisions)
     frame = frame.with_columns(nw.when(usable).then(label).alias(DECISION))
     decided = frame.select(nw.col(*source.types), DECISION)
     with source.engine_errors():
@@ -237,7 +237,7 @@ class _RuleColumns:
 def cost_columns(problem: Problem, values: dict[Name, nw.Expr]) -> list[list[Any]]:
     """The costs of every row, class by decision, as numbers or expressions of columns."""
     return [
-        [parse(cost)(values, COLUMNS) if isinstance(cost, str) else cost for cost in line]
+        [parse(cost)(values, COLUMN_FUNCTIONS) if isinstance(cost, str) else cost for cost in line]
         for line in problem.written
     ]
 

@@ -20,7 +20,7 @@ from stakes.adapters.case_costs import (
     term_sums,
     with_perfect,
 )
-from stakes.adapters.columns import columns_of
+from stakes.adapters.columns import prediction_columns
 from stakes.adapters.expressions import (
     Arrays,
     grouped,
@@ -42,7 +42,7 @@ from stakes.adapters.streamed_scores import (
     can_stream,
     decision_steps,
     pooled_stream,
-    scores_of,
+    score_stream,
 )
 from stakes.adapters.zoom_bins import TOTAL, Grid, ScoreGrid, UnitGrid, finer, pooled_bins
 from stakes.decide import class_ratios, shift_prior
@@ -128,7 +128,10 @@ class LazyModel:
     @property
     def _one_column(self) -> bool:
         """Whether the posteriors are one column with P(second class)."""
-        return isinstance(self.predictions, Posteriors) and len(columns_of(self.predictions)) == 1
+        return (
+            isinstance(self.predictions, Posteriors)
+            and len(prediction_columns(self.predictions)) == 1
+        )
 
     @property
     def _movings(self) -> dict[str, tuple[FloatArray, FloatArray] | None]:
@@ -158,13 +161,16 @@ class LazyModel:
 
     def _rounding(self) -> list[nw.Expr]:
         """Bounds on the rounding error of posteriors of single precision, one for each class."""
-        columns = range(len(columns_of(self.predictions)) if self.single else 0)
+        columns = range(len(prediction_columns(self.predictions)) if self.single else 0)
         off = [nw.col(column_of(self.place, k)) * HALF_SINGLE for k in columns]
         return off * 2 if len(off) == 1 else off
 
     def _with_posteriors(self, frame: Lazy) -> Lazy:
         """Add posteriors of all classes, divided by their sum where some rows do not sum to 1."""
-        rows = [nw.col(column_of(self.place, k)) for k in range(len(columns_of(self.predictions)))]
+        rows = [
+            nw.col(column_of(self.place, k))
+            for k in range(len(prediction_columns(self.predictions)))
+        ]
         if len(rows) == 1:
             rows = [1.0 - rows[0], rows[0]]
         elif self.off_sum is not None:
@@ -232,7 +238,7 @@ class LazyModel:
     def _score_bins(self, frame: Lazy) -> Bins:
         """The bins of raw scores; if they are not exact, a second pass refines the middle half."""
         if self.exact and can_stream(frame):
-            stream = scores_of(frame, self.score, weighted=self.weighted)
+            stream = score_stream(frame, self.score, weighted=self.weighted)
             return pooled_stream(stream, BitGrid(probabilities=False), np.empty(0), exact=True)
         bins = pooled_bins(self._binned(frame, ScoreGrid()), self.score)
         if bins.exact:
@@ -274,7 +280,7 @@ class LazyModel:
     def _streamed(self, frame: Lazy, masses: FloatArray) -> Tallied:
         """The same tallies from a stream of P(second class)."""
         sums = PosteriorSums(self.moving)
-        scores = scores_of(frame, column_of(self.place), weighted=self.weighted)
+        scores = score_stream(frame, column_of(self.place), weighted=self.weighted)
 
         def stream(add: Add) -> None:
             def both(truth: IntArray, score: FloatArray, weights: FloatArray | None) -> None:

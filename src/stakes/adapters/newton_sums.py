@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray
-from stakes.adapters.expressions import Arrays, grouped, picked, sum_of
+from stakes.adapters.expressions import Arrays, by_code, grouped, sum_of
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.lazy_models import LazyModel
 from stakes.adapters.map_columns import logarithm, logit_of, softmax
@@ -206,7 +206,7 @@ class Newton:
 
     def _true_chance(self, s: int) -> nw.Expr:
         """The posterior of the true class by the map of a set."""
-        return picked(nw.col(TRUTH), [nw.col(_chance(s, k)) for k in range(self.size)])
+        return by_code(nw.col(TRUTH), [nw.col(_chance(s, k)) for k in range(self.size)])
 
     def _sums(self, s: int) -> dict[str, nw.Expr]:
         r"""What is summed for a set: loss, gradient, second derivatives.
@@ -222,7 +222,7 @@ class Newton:
         safe = nw.when(true > 0.0).then(true).otherwise(nw.lit(5e-324))
         sums = {f"loss {s}": weight * safe.log() * -1.0}
         for q, moved in enumerate(moves):
-            of_truth = picked(truth, [moved.get(k, nw.lit(0.0)) for k in places])
+            of_truth = by_code(truth, [moved.get(k, nw.lit(0.0)) for k in places])
             sums[f"slope {s} {q}"] = weight * (nw.col(_mean(s, q)) - of_truth)
             for r in range(q + 1):
                 both = [chances[k] * moved[k] * moves[r][k] for k in moved if k in moves[r]]

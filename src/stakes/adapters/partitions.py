@@ -62,7 +62,7 @@ class Partitions:
         return getattr(self._settled(), method)
 
 
-def stacked(frames: Iterable[Any]) -> Any:
+def stacked_rows(frames: Iterable[Any]) -> Any:
     """The rows of several lazy frames of one library, with the same columns, as one."""
     listed = list(frames)
     if isinstance(listed[0], Partitions):

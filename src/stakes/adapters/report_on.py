@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from stakes import _check
 from stakes.adapters.checked_columns import checked
-from stakes.adapters.columns import Columns, columns_of
+from stakes.adapters.columns import Columns, prediction_columns
 from stakes.adapters.engine_evidence import n_passes, tallied_evidence
 from stakes.adapters.engine_work import Passes, interruptible
 from stakes.adapters.refits import why_no_limits, why_none
@@ -54,7 +54,7 @@ def report_on(
     with opened(frame, engine) as source:
         known = checked(columns, source, problem)
         with source.watch.working(f"counting the rows of {source.name}", 1, steps=False):
-            n_rows = interruptible(partial(counted, source), source.interrupt)
+            n_rows = interruptible(partial(count_rows, source), source.interrupt)
         needed = known.n_bytes(problem, n_rows)
         # The limit is for rows that are not in memory yet.
         beyond = engine is None and needed > limit and not source.in_memory
@@ -108,7 +108,7 @@ def _in_engine(
         return report_of(evidence, asked, engine=source.engine)
 
 
-def counted(source: Source) -> int:
+def count_rows(source: Source) -> int:
     """The number of rows; a source without rows is refused."""
     n_rows = source.count()
     if n_rows == 0:
@@ -118,7 +118,7 @@ def counted(source: Source) -> int:
 
 def _of_frame(report: Report, columns: Columns, frame: Any) -> Report:
     """The report with the library of the frame, and the columns of each model in its rules."""
-    named = {name: columns_of(model) for name, model in columns.models.items()}
+    named = {name: prediction_columns(model) for name, model in columns.models.items()}
     library = frame_library(frame, {}) or report.assumptions.frame_library
     return replace(
         report,
@@ -172,7 +172,7 @@ def _tallied(
         singles=[
             name
             for name, model in columns.models.items()
-            if isinstance(model, Posteriors) and source.is_single(columns_of(model))
+            if isinstance(model, Posteriors) and source.is_single(prediction_columns(model))
         ],
         limit=limit,
         passes=passes,

@@ -10,8 +10,8 @@ from stakes.report import Report
 from stakes.tally import ScoreTable
 
 Column = tuple[type, list[Any]]  # str, float or bool; missing values are None
-Rows = Iterable[Mapping[str, Any]]
-TABLES: dict[str, tuple[dict[str, type], Callable[[Report], Rows]]] = {}
+TableRows = Iterable[Mapping[str, Any]]
+TABLES: dict[str, tuple[dict[str, type], Callable[[Report], TableRows]]] = {}
 
 _MORE = ("total", "difference")  # columns that need a volume or a baseline
 
@@ -33,10 +33,10 @@ def _plain(value: Any, kind: type) -> Any:
     return kind(value)
 
 
-def _table(name: str, **header: type) -> Callable[[Callable[[Report], Rows]], None]:
+def _table(name: str, **header: type) -> Callable[[Callable[[Report], TableRows]], None]:
     """Make a function that yields rows the table of this name; they may hold other entries, too."""
 
-    def register(rows: Callable[[Report], Rows]) -> None:
+    def register(rows: Callable[[Report], TableRows]) -> None:
         TABLES[name] = (header, rows)
 
     return register
@@ -67,7 +67,7 @@ def _intervals(**values: Measured | None) -> dict[str, Any]:
     **_floats("probability_cheapest"),
     **_ends(*_MORE),
 )
-def _systems(report: Report) -> Rows:
+def _systems(report: Report) -> TableRows:
     for system in report.systems:
         names = ("cost", "normalized", *_MORE)
         intervals = _intervals(**{name: getattr(system, name) for name in names})
@@ -76,7 +76,7 @@ def _systems(report: Report) -> Rows:
 
 
 @_table("counts", **{"system": str, "class": str, "decision": str, "count": float})
-def _counts(report: Report) -> Rows:
+def _counts(report: Report) -> TableRows:
     for system in report.systems:
         for label, row in zip(report.problem.classes, system.counts.values.tolist(), strict=True):
             for decision, count in zip(report.problem.decisions, row, strict=True):
@@ -84,7 +84,7 @@ def _counts(report: Report) -> Rows:
 
 
 @_table("verdict", quantity=str, system=str, **_ends("value"))
-def _verdict(report: Report) -> Rows:
+def _verdict(report: Report) -> TableRows:
     quantities = ("cost", "normalized", "saving_over_naive", "saving_over_runner_up")
     for name in (*quantities, "total_cost", "total_saving"):
         if (interval := getattr(report.verdict, name)) is not None:
@@ -102,25 +102,25 @@ def _verdict(report: Report) -> Rows:
     **_floats("calibration_cost", "calibration_share"),
     **{"advice": str, "n_scores": float},
 )
-def _models(report: Report) -> Rows:
+def _models(report: Report) -> TableRows:
     for model in report.models:
         yield {**vars(model), **_intervals(auc=model.auc)}
 
 
 @_table("losses", model=str, method=str, loss=float)
-def _losses(report: Report) -> Rows:
+def _losses(report: Report) -> TableRows:
     for model in report.models:
         for method, loss in model.expected_losses:
             yield {"model": model.model, "method": method, "loss": loss}
 
 
 @_table("scores", model=str, **_floats("score", "negatives", "positives"))
-def _scores(report: Report) -> Rows:
+def _scores(report: Report) -> TableRows:
     return _points((model.model, model.table) for model in report.models)
 
 
 @_table("recalibrated", model=str, **_floats("score", "negatives", "positives"))
-def _recalibrated(report: Report) -> Rows:
+def _recalibrated(report: Report) -> TableRows:
     return _points((model.model, model.recalibrated) for model in report.models)
 
 
@@ -136,7 +136,7 @@ def _points(tables: Iterable[tuple[str, ScoreTable | None]]) -> Iterator[Mapping
     **{"model": str, "class": str},
     **_floats("low", "high", "cases", "of_class", "mean"),
 )
-def _class_bins(report: Report) -> Rows:
+def _class_bins(report: Report) -> TableRows:
     for model in report.models:
         if model.class_bins is not None:
             size = model.class_bins.shape[1]
@@ -158,7 +158,7 @@ def _class_bins(report: Report) -> Rows:
     **{"by": str, "group": str, "n_cases": float, "system": str},
     **{**_ends("cost"), "cheapest": bool, "note": str},
 )
-def _slices(report: Report) -> Rows:
+def _slices(report: Report) -> TableRows:
     for part in report.slices:
         for each in part.costs:
             is_best = {"system": each.system, "cheapest": each.system == part.cheapest}
@@ -166,13 +166,13 @@ def _slices(report: Report) -> Rows:
 
 
 @_table("picks", metric=str, model=str, **_ends("costs_more"), clear=bool)
-def _picks(report: Report) -> Rows:
+def _picks(report: Report) -> TableRows:
     for pick in report.picks:
         yield {**vars(pick), **_intervals(costs_more=pick.costs_more)}
 
 
 @_table("metrics", metric=str, model=str, value=float)
-def _metrics(report: Report) -> Rows:
+def _metrics(report: Report) -> TableRows:
     disagreement = report.disagreement
     if disagreement is not None:
         for metric, values in zip(disagreement.metrics, disagreement.values.tolist(), strict=True):
@@ -185,12 +185,12 @@ def _metrics(report: Report) -> Rows:
     **{"what": str, **_floats("value", "low", "high"), "low_rival": str, "high_rival": str},
     **_floats("clear_low", "clear_high"),
 )
-def _margins(report: Report) -> Rows:
+def _margins(report: Report) -> TableRows:
     return map(vars, report.margins)
 
 
 @_table("regions", axis=str, low=float, high=float, cheapest=str)
-def _regions(report: Report) -> Rows:
+def _regions(report: Report) -> TableRows:
     for regions in report.regions:
         for part in regions.parts:
             names = ", ".join(map(str, part.cheapest))  # several when they tie
@@ -198,20 +198,20 @@ def _regions(report: Report) -> Rows:
 
 
 @_table("flips", what=str, **_floats("value", "low", "high"), below=str, above=str)
-def _flips(report: Report) -> Rows:
+def _flips(report: Report) -> TableRows:
     for flip in report.flips_under_limits:
         yield {**vars(flip), "below": ", ".join(flip.below), "above": ", ".join(flip.above)}
 
 
 @_table("limits", system=str, limit=str, **_floats("value", "low", "high"), stands=str, price=float)
-def _limits(report: Report) -> Rows:
+def _limits(report: Report) -> TableRows:
     for system in report.systems:
         for check in system.limits:
             yield {**vars(check), "system": system.name, "stands": check.outcome}
 
 
 @_table("capacity", system=str, **_floats("capacity", "cost", "price"))
-def _capacity(report: Report) -> Rows:
+def _capacity(report: Report) -> TableRows:
     for system in report.systems:
         for check in system.limits:
             for share, cost, price in check.capacity:
@@ -219,23 +219,23 @@ def _capacity(report: Report) -> Rows:
 
 
 @_table("coverage", system=str, **_floats("coverage", "cost", "break_even"))
-def _coverage(report: Report) -> Rows:
+def _coverage(report: Report) -> TableRows:
     for share, cost, price in report.coverage:
         yield {"system": report.best.name, "coverage": share, "cost": cost, "break_even": price}
 
 
 @_table("unknowns", what=str, **_floats("mean", "low", "high", "evppi", "evppi_remade"))
-def _unknowns(report: Report) -> Rows:
+def _unknowns(report: Report) -> TableRows:
     return () if report.uncertainty is None else map(vars, report.uncertainty.parts)
 
 
 @_table("caveats", kind=str, text=str)
-def _caveats(report: Report) -> Rows:
+def _caveats(report: Report) -> TableRows:
     return map(vars, report.caveats)
 
 
 @_table("assumptions", assumption=str, value=str)
-def _assumptions(report: Report) -> Rows:
+def _assumptions(report: Report) -> TableRows:
     for name, value in vars(report.assumptions).items():
         if value is not None and value != ():
             whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53

@@ -73,13 +73,12 @@ def _array(column: Any) -> npt.NDArray[Any]:
 
 HALF_SINGLE = float(np.finfo(np.float32).eps) / 2  # relative rounding error of single precision
 EXACT_BYTES = 8, 16  # per case where ranks are exact, without and with a weight
-Prior = FloatArray
 _SCORE = "score"
 Add = Callable[[IntArray, FloatArray, FloatArray | None], None]  # classes, scores, weights
 Stream = Callable[[Add], None]
 
 
-def scores_of(
+def score_stream(
     frame: Lazy,
     score: str,
     *,
@@ -154,7 +153,7 @@ def pooled_stream(
 class PosteriorSums:
     """Sums over rows with P(second class): losses and most probable classes, by true class."""
 
-    moving: tuple[Prior, Prior] | None
+    moving: tuple[FloatArray, FloatArray] | None
     # Log loss and Brier score, by class.
     losses: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))
     moved: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))
@@ -190,7 +189,7 @@ def _loss_sums(of_truth: FloatArray, of_other: FloatArray, worth: FloatArray) ->
 
 
 def decision_steps(
-    problem: Problem, moving: tuple[Prior, Prior] | None, *, single: bool
+    problem: Problem, moving: tuple[FloatArray, FloatArray] | None, *, single: bool
 ) -> list[tuple[float, int]]:
     """Bayes decisions as steps of P(second class): the exact end of each step and its decision.
 

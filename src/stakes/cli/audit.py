@@ -20,7 +20,7 @@ from stakes.audit import (
     misranking,
     uniform_setting,
 )
-from stakes.cli.column_options import report_on
+from stakes.cli.column_options import report_on_files
 from stakes.cli.options import (
     calibrate_option,
     calibrator_named,
@@ -32,7 +32,7 @@ from stakes.cli.options import (
 )
 from stakes.cli.output import Terminal, put
 from stakes.problem import Problem
-from stakes.render import number
+from stakes.render import four_digits
 from stakes.report import ModelQuality, Report
 
 
@@ -60,7 +60,7 @@ def audit(
     """
     problem = read_problem(problem_file)
     calibrator = calibrator_named(options.pop("calibrate"))
-    report = report_on(files, problem, calibrator=calibrator, **options)
+    report = report_on_files(files, problem, calibrator=calibrator, **options)
     rows = [row for model in report.models for row in _implied(model)]
     put(_disagreement(report))
     if rows:
@@ -117,7 +117,7 @@ def _implied(model: ModelQuality) -> Iterator[tuple[str, ...]]:
     scale = Probabilities() if model.kind == "posteriors" else RawScores()
     for name, metric in FAMILIAR.items():
         implied = implied_costs(model.table, metric, scale=scale)
-        yield (model.model, name, number(implied.value), *_reading(implied))
+        yield (model.model, name, four_digits(implied.value), *_reading(implied))
 
 
 def _reading(implied: ImpliedCosts) -> tuple[str, str, str]:
@@ -125,7 +125,7 @@ def _reading(implied: ImpliedCosts) -> tuple[str, str, str]:
     if not implied.optima:
         return "–", "–", "–"
     first = implied.optima[0]
-    threshold = number(first.threshold)
+    threshold = four_digits(first.threshold)
     if len(implied.optima) > 1:
         threshold += f" (and {len(implied.optima) - 1} more)"
     return threshold, _span(first.bayes.cost_ratio), _span(first.empirical.cost_ratio)
@@ -134,7 +134,7 @@ def _reading(implied: ImpliedCosts) -> tuple[str, str, str]:
 def _span(bounds: np.ndarray[Any, Any]) -> str:
     """An interval for the cost of a miss, in units of a false alarm, as text."""
     low, high = bounds.tolist()
-    return "no costs" if isnan(low) or isnan(high) else f"{number(low)} to {number(high)}"
+    return "no costs" if isnan(low) or isnan(high) else f"{four_digits(low)} to {four_digits(high)}"
 
 
 def _own_ratio(problem: Problem) -> str:
@@ -145,4 +145,4 @@ def _own_ratio(problem: Problem) -> str:
     threshold = problem.threshold
     if not 0 < threshold < 1:
         return sentence
-    return f"{sentence} Under these stakes a miss costs {number((1 - threshold) / threshold)}."
+    return f"{sentence} Under these stakes a miss costs {four_digits((1 - threshold) / threshold)}."

@@ -11,12 +11,12 @@ import pyarrow as pa
 from stakes._check import FloatArray
 from stakes._files import write_whole
 from stakes.adapters.columns import Columns
-from stakes.adapters.report_on import counted, memory_size
+from stakes.adapters.report_on import count_rows, memory_size
 from stakes.calibration import CalibrationMap, sealed_map
 from stakes.cli.column_options import input_files, model_columns
 from stakes.cli.options import (
     CALIBRATORS,
-    TRUTH,
+    TRUTH_HELP,
     WEIGHTS,
     file_argument,
     memory_option,
@@ -47,7 +47,7 @@ def calibrate() -> None:
 @file_argument
 @problem_option
 @_model_option
-@click.option("--truth", metavar="COLUMN", help=TRUTH)
+@click.option("--truth", metavar="COLUMN", help=TRUTH_HELP)
 @click.option("--weights", metavar="COLUMN", help=WEIGHTS)
 @click.option(
     "--method",
@@ -79,7 +79,7 @@ def fit(
         columns = model_columns(model, source, problem)
         models = {"model": Scores(columns) if len(columns) == 1 else Posteriors(columns)}
         selection = Columns.guess(source, problem, y_true=truth, models=models, weights=weights)
-        n_rows = counted(source)
+        n_rows = count_rows(source)
         _refuse_large(source.name, n_rows, selection.n_bytes(problem, n_rows), limit)
         data = source.rows(selection, problem, n_rows)
     fitted = CALIBRATORS[method.lower()]().fit(

@@ -9,7 +9,7 @@ from typing import Any
 
 from stakes.adapters.checked_columns import NOT_MEANT, posterior_columns
 from stakes.adapters.cluster import spark_files
-from stakes.adapters.columns import Columns, columns_of, model_argument
+from stakes.adapters.columns import Columns, model_argument, prediction_columns
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.frame import evaluate_frame
 from stakes.adapters.sources import Source
@@ -20,7 +20,7 @@ from stakes.render import refuse_too_long_to_write
 from stakes.report import Report
 from stakes.rows import Posteriors, Predicted, Scores
 
-COLUMNS = ("truth", "models", "scores", "weights", "by", "clusters", "key")  # options
+COLUMN_OPTIONS = ("truth", "models", "scores", "weights", "by", "clusters", "key")  # options
 
 
 def stated_columns(
@@ -46,7 +46,7 @@ def stated_columns(
     return Columns.guess(source, problem, y_true=truth, models=named, **others)
 
 
-def report_on(
+def report_on_files(
     files: Sequence[str],
     problem: Problem,
     *,
@@ -58,7 +58,7 @@ def report_on(
     """The report on the predictions in files; one too long to be `written` is refused at once."""
     if master is not None and engine != "spark":
         raise InputError("--master must come with --engine spark. Add it, or leave this out.")
-    stated = {name: options.pop(name) for name in COLUMNS if name in options}
+    stated = {name: options.pop(name) for name in COLUMN_OPTIONS if name in options}
     with input_source(files, engine, master) as source:
         columns = stated_columns(source, problem, **stated)
         if written:
@@ -75,7 +75,9 @@ def report_on(
 
 def _named(models: Any, source: str) -> set[str | None]:
     """The arguments that an error about one of the models can name."""
-    columns = {f"column {c!r} of {source}" for model in models.values() for c in columns_of(model)}
+    columns = {
+        f"column {c!r} of {source}" for model in models.values() for c in prediction_columns(model)
+    }
     return {*columns, *map(model_argument, models)}
 
 
@@ -111,7 +113,9 @@ def stated_scores(text: str, source: Source) -> tuple[str, Predicted]:
 
 def model_columns(text: str, source: Source, problem: Problem) -> tuple[str, ...]:
     """The columns of a model for a command that takes only one; its name is ignored."""
-    return columns_of(Posteriors(posterior_columns(_split(text, source)[1], source, problem)))
+    return prediction_columns(
+        Posteriors(posterior_columns(_split(text, source)[1], source, problem))
+    )
 
 
 def _split(text: str, source: Source) -> tuple[str, str]:

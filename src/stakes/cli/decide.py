@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from stakes import _check
 from stakes._check import FloatArray
-from stakes.adapters.columns import columns_of
+from stakes.adapters.columns import prediction_columns
 from stakes.adapters.duck import FileSource
 from stakes.cli.column_options import input_files, model_columns, stated_scores
 from stakes.cli.options import (
@@ -132,7 +132,7 @@ def _columns(
     if model is None:
         return tuple(source.require_number(column) for column in known)
     if rule is not None and rule.takes == SCORES:
-        return columns_of(stated_scores(model, source)[1])
+        return prediction_columns(stated_scores(model, source)[1])
     return model_columns(model, source, problem)
 
 

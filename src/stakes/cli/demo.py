@@ -9,7 +9,7 @@ import click
 
 from stakes.adapters.frame import evaluate_frame
 from stakes.cli.options import read_problem
-from stakes.cli.output import notify, put, refuse_other_than_page, show, target_beside
+from stakes.cli.output import notify, print_report, put, refuse_other_than_page, target_beside
 from stakes.report import Report
 
 _INTRODUCTION = """\
@@ -40,5 +40,5 @@ def demo(html: str) -> None:
     report.to_html(target)
     notify(f"wrote {html}")
     put(_INTRODUCTION)
-    show(report)
+    print_report(report)
     put(f"\nThe interactive report is {Path(html).resolve()}")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from stakes._expression import Expression
-from stakes.cli.column_options import COLUMNS, report_on
+from stakes.cli.column_options import COLUMN_OPTIONS, report_on_files
 from stakes.cli.fail_if import EXPLAINED, GATES, Values, holds, read_gate, read_named_gate
 from stakes.cli.options import (
     by_option,
@@ -15,7 +15,7 @@ from stakes.cli.options import (
     calibrator_named,
     class_shares,
     file_argument,
-    named_numbers,
+    numbers_by_name,
     posterior_prior_option,
     prediction_options,
     problem_option,
@@ -23,13 +23,13 @@ from stakes.cli.options import (
     read_report,
     seed_option,
 )
-from stakes.cli.output import check_targets, notify, write
+from stakes.cli.output import check_targets, notify, write_outputs
 from stakes.errors import InputError
 from stakes.evaluation import MOST_REPLICATES
 from stakes.report import Report
 
 _PASSED = (
-    *COLUMNS,
+    *COLUMN_OPTIONS,
     *("memory_limit", "engine", "master", "volume", "period"),
     *("level", "replicates", "seed", "margin"),
 )
@@ -144,8 +144,8 @@ def evaluate(
     problem = read_problem(problem_file)
     posterior_prior = class_shares(options["posterior_prior"], problem)
     stated = options["running_costs"]
-    running_costs = named_numbers("--running-cost", stated, ("model", "cost"), "new=0.02")
-    report = report_on(
+    running_costs = numbers_by_name("--running-cost", stated, ("model", "cost"), "new=0.02")
+    report = report_on_files(
         files,
         problem,
         written=bool({"html", "json"} & set(targets)),
@@ -156,7 +156,7 @@ def evaluate(
         **{name: options[name] for name in _PASSED},
     )
     heading = {name: options[name] for name in ("title", "date", "author")}
-    write(report, targets, brief=brief, heading={**heading, "data": options["data_name"]})
+    write_outputs(report, targets, brief=brief, heading={**heading, "data": options["data_name"]})
     if rule_out is not None:
         _write_rule(report, rule_out)
     closed = [_closes(report, name, system) for name, system in named]

@@ -59,7 +59,7 @@ _OPTIONS = {  # arguments of the library and the options that set them
     "engine": "--engine",
 }
 
-TRUTH = "The column of the true classes; guessed if left out."
+TRUTH_HELP = "The column of the true classes; guessed if left out."
 WEIGHTS = "The column of the weights of the cases."
 
 file_argument = click.argument("files", metavar="FILE…", nargs=-1, required=True)
@@ -131,7 +131,7 @@ def prediction_options(command: F) -> F:
     """Add the options that name columns; columns left out are guessed where that is safe."""
     for option in reversed(  # the decorator that is applied last comes first in --help
         (
-            click.option("--truth", metavar="COLUMN", help=TRUTH),
+            click.option("--truth", metavar="COLUMN", help=TRUTH_HELP),
             click.option(
                 "--model",
                 "models",
@@ -230,7 +230,7 @@ def class_shares(text: str | None, problem: Problem) -> FloatArray | None:
         return None
     share = f"{1 / problem.n_classes:.2g}"
     example = ",".join(f"{label}={share}" for label in problem.classes)
-    stated = named_numbers("--posterior-prior", text.split(","), ("class", "share"), example)
+    stated = numbers_by_name("--posterior-prior", text.split(","), ("class", "share"), example)
     if set(stated) != set(map(str, problem.classes)):
         raise InputError(
             f"--posterior-prior must have a share for every class, as in {example}; got "
@@ -246,14 +246,14 @@ def written_shares(shares: FloatArray, problem: Problem) -> str:
     return ",".join(f"{label}={share:.6g}" for label, share in pairs)
 
 
-def named_numbers(
+def numbers_by_name(
     option: str, texts: Sequence[str], words: tuple[str, str], example: str
 ) -> dict[str, float]:
     """Numbers that are zero or more, by name, read from texts such as NAME=NUMBER.
 
     `words` say what a name and a number are.
 
-    >>> named_numbers("--running-cost", ["new=0.02"], ("model", "cost"), "new=1")
+    >>> numbers_by_name("--running-cost", ["new=0.02"], ("model", "cost"), "new=1")
     {'new': 0.02}
     """
     what, amount = words

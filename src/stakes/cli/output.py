@@ -23,7 +23,7 @@ from stakes._files import check_target
 from stakes._text import printable
 from stakes.adapters.engine_work import Advance, Watch
 from stakes.errors import InputError
-from stakes.render import Section, plain, sections, stakes_sections, wrapped
+from stakes.render import Section, plain_spaces, sections, stakes_sections, wrapped
 from stakes.report import Report
 
 _Writer = Callable[[Report, Path | None], str]
@@ -185,7 +185,7 @@ def _is_standard_input(target: Path) -> bool:
         return False
 
 
-def write(
+def write_outputs(
     report: Report,
     targets: Mapping[str, str],
     *,
@@ -206,7 +206,7 @@ def write(
     if piped:
         _pipe(piped[0], writers[piped[0]](report, None))
     else:
-        show(report)
+        print_report(report)
 
 
 def _pipe(kind: str, text: str) -> None:
@@ -216,7 +216,7 @@ def _pipe(kind: str, text: str) -> None:
     click.echo(printable(text) if sys.stdout.isatty() else text)
 
 
-def show(report: Report) -> None:
+def print_report(report: Report) -> None:
     """Print the report: as tables that fit the terminal, or as plain text where there is none."""
     show_sections((*stakes_sections(report.problem), *sections(report)), report.to_text)
 
@@ -249,4 +249,4 @@ def _show_section(console: Console, part: Section) -> None:
 
 def _harmless(text: str, style: str = "") -> Text:
     """A text without emphasis, and with control characters shown as escapes."""
-    return Text(printable(plain(text)), style=style)
+    return Text(printable(plain_spaces(text)), style=style)

@@ -13,7 +13,7 @@ from stakes._check import FloatArray, Labels
 from stakes._files import text_of, whole_file
 from stakes.adapters.data_files import Format, unnamed, write_rows
 from stakes.adapters.duck import FileSource, refuse_gaps
-from stakes.adapters.report_on import counted
+from stakes.adapters.report_on import count_rows
 from stakes.calibration import CalibrationMap, from_json
 from stakes.cli.options import in_file
 from stakes.cli.output import notify
@@ -75,7 +75,7 @@ def rewrite(
             f"{target} must end in one of {', '.join(_KINDS)}; it ends in {target.suffix!r}. "
             f"Name it otherwise."
         )
-    total = counted(source)  # first, because a connection answers one query at a time
+    total = count_rows(source)  # first, because a connection answers one query at a time
     if invented := unnamed(source.files):
         notify(f"{source.name} has columns without a name; they are called {', '.join(invented)}")
     # From CSV to CSV the text is kept, so that numbers are not written in another form.

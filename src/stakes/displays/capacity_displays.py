@@ -8,9 +8,10 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes._text import in_unit
 from stakes._value import record
 from stakes.decide import mean_costs
-from stakes.displays.display import CurvesDisplay, in_unit, limits_around
+from stakes.displays.display import CurvesDisplay, limits_around
 from stakes.displays.scored_cases import grid_of, only_posteriors, read_named
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library
@@ -128,7 +129,7 @@ class CapacityDisplay(CurvesDisplay):
         return f"capacity: share of cases that may get {self.decision}"
 
     def _y_label(self) -> str:
-        return in_unit("expected cost per case", self.unit)
+        return in_unit("expected cost per case", self.unit, ", ")
 
     def _verticals(self) -> dict[str, float]:
         return {} if np.isnan(self.limit) else {f"limit {self.limit:.3g}": self.limit}
@@ -237,7 +238,7 @@ class CoverageDisplay(CurvesDisplay):
         return {**super().columns(), "break_even": self.break_even.ravel()}
 
     def _y_label(self) -> str:
-        return in_unit("cost per decided case", self.unit)
+        return in_unit("cost per decided case", self.unit, ", ")
 
 
 @record

@@ -274,11 +274,6 @@ class CurvesDisplay(Display):
         return {}
 
 
-def in_unit(quantity: str, unit: str | None) -> str:
-    """A label of an axis, with the unit of the costs if there is one."""
-    return f"{quantity}, {unit}" if unit else quantity
-
-
 def limits_around(lines: Sequence[BandedLine]) -> tuple[float, float]:
     """Limits of the vertical axis that leave some room around all bands."""
     low, high = extent([b for line in lines for b in (line.low, line.high) if b is not None])

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from stakes._text import always
+from stakes._text import always, in_unit
 from stakes._value import record
-from stakes.displays.display import Display, in_unit, level_text
+from stakes.displays.display import Display, level_text
 from stakes.displays.scored_cases import towards
 from stakes.evaluation import evaluate
 from stakes.plot import CostRow, cost_rows
@@ -158,7 +158,7 @@ class SystemCostsDisplay(Display):
         blind = always(report.naive.decision)
         return cost_rows(
             rows,
-            x=in_unit("expected cost per case", unit),
+            x=in_unit("expected cost per case", unit, ", "),
             note=self.note,
             references={blind: report.naive.cost, "perfect decisions": report.perfect_cost},
             ax=ax,

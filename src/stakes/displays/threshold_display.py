@@ -8,8 +8,9 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray
+from stakes._text import in_unit
 from stakes._value import record
-from stakes.displays.display import CurvesDisplay, in_unit, limits_around
+from stakes.displays.display import CurvesDisplay, limits_around
 from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
 from stakes.errors import InputError
 from stakes.evaluation import charges_of
@@ -124,7 +125,7 @@ class CostByThresholdDisplay(CurvesDisplay):
         return "threshold probability" if chances else "threshold of the score"
 
     def _y_label(self) -> str:
-        return in_unit("expected cost per case", self.unit)
+        return in_unit("expected cost per case", self.unit, ", ")
 
     def _verticals(self) -> dict[str, float]:
         if not np.isfinite(self.bayes):

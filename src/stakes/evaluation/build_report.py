@@ -39,9 +39,9 @@ from stakes.report import (
     TUNED,
     TUNED_APART,
     Assumptions,
+    CurvePoints,
     ModelQuality,
     NaiveDecision,
-    Points,
     Report,
     System,
     cheapest_of,
@@ -206,7 +206,7 @@ def _no_model(evidence: Evidence, costs: SampledCosts) -> System | None:
     )
 
 
-def _coverage(evidence: Evidence, best: System) -> Points:
+def _coverage(evidence: Evidence, best: System) -> CurvePoints:
     """What the best system costs per decided case, as ever more hard cases are left undecided."""
     problem = evidence.problem
     if best.name in evidence.coverage:

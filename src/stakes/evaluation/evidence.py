@@ -22,7 +22,15 @@ from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.running_costs import Operation
 from stakes.limits import LimitCheck
 from stakes.problem import Problem
-from stakes.report import BAYES, MOVED, RECALIBRATED, Caveat, DecisionSource, PairCounts, Points
+from stakes.report import (
+    BAYES,
+    MOVED,
+    RECALIBRATED,
+    Caveat,
+    CurvePoints,
+    DecisionSource,
+    PairCounts,
+)
 from stakes.scoring import Brier, LogLoss
 from stakes.tally import Counts, JointCounts, ScoreTable
 
@@ -185,7 +193,7 @@ class Evidence:
     repriced: Callable[[str, FloatArray], FloatArray] | None = None
     checks: Mapping[str, tuple[LimitCheck, ...]] = field(default_factory=dict)  # by system
     # What Bayes rules cost where hard cases are left undecided; see `Report.coverage`
-    coverage: Mapping[str, Callable[[], Points]] = field(default_factory=dict)
+    coverage: Mapping[str, Callable[[], CurvePoints]] = field(default_factory=dict)
     unaided: frozenset[str] | None = None  # what needs no model and keeps the limits; None: all
     pairs: PairsOf | None = None  # None with clusters, fractional weights, limits or case costs
     most_sources: int = FEW_SOURCES  # of decisions whose pairs are counted; more where that is fast

@@ -38,9 +38,9 @@ from stakes.report import (
     RECALIBRATED,
     TUNED_APART,
     Caveat,
+    CurvePoints,
     DecisionSource,
     PairCounts,
-    Points,
 )
 from stakes.rows import POSTERIORS
 from stakes.scoring import class_means
@@ -234,7 +234,7 @@ def _priced(rule: DecisionRule, limited: LimitedRule, cases: Cases) -> DecisionR
 
 def _coverages(
     listed: list[tuple[Predictions, DecisionRule]], decided: dict[str, IntArray], cases: Cases
-) -> Iterator[tuple[str, Callable[[], Points]]]:
+) -> Iterator[tuple[str, Callable[[], CurvePoints]]]:
     """For each Bayes rule, a function that gives its costs where hard cases are left undecided.
 
     Rules whose score tables suffice are left out, and so are all rules under limits. Tables do not
@@ -248,7 +248,7 @@ def _coverages(
             yield name, partial(_coverage, model, rule.name, codes, cases)
 
 
-def _coverage(model: Predictions, rule: str, codes: IntArray, cases: Cases) -> Points:
+def _coverage(model: Predictions, rule: str, codes: IntArray, cases: Cases) -> CurvePoints:
     hardness = mean_costs(model.posteriors_of(rule), cases.charges).min(axis=1)
     losses = cases.losses(codes, cases.charges)
     return coverage_of_rows(hardness, cases.mass, cases.mass * losses)
@@ -415,7 +415,7 @@ def hardness_unit(largest: float) -> float:
     return float(2.0 ** (math.frexp(max(largest * _OFF, 1e-300))[1] - 31)) / _OFF
 
 
-def coverage_of_rows(hardness: FloatArray, mass: FloatArray, spent: FloatArray) -> Points:
+def coverage_of_rows(hardness: FloatArray, mass: FloatArray, spent: FloatArray) -> CurvePoints:
     """Points of cost against coverage; cases of nearly the same hardness form one group.
 
     `hardness` (n,) is the expected cost of the cheapest decision, `mass` (n,) the weight of each

@@ -4,18 +4,18 @@ from stakes._check import guard
 from stakes.render.against import clearly
 from stakes.render.html import to_html
 from stakes.render.json import from_json, refuse_too_long_to_write, to_json
-from stakes.render.layout import Section, Table, plain
+from stakes.render.layout import Section, Table, plain_spaces
 from stakes.render.schema import report_schema
-from stakes.render.tables import number, sections, stakes_sections
+from stakes.render.tables import four_digits, sections, stakes_sections
 from stakes.render.text_formats import section_text, to_markdown, to_notebook, to_text, wrapped
 
 __all__ = [
     "Section",
     "Table",
     "clearly",
+    "four_digits",
     "from_json",
-    "number",
-    "plain",
+    "plain_spaces",
     "refuse_too_long_to_write",
     "report_schema",
     "section_text",

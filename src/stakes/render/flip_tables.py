@@ -10,7 +10,7 @@ import numpy as np
 from stakes import _text
 from stakes.regions import Margin, nearest_first
 from stakes.render import rounding
-from stakes.render.layout import NAME, Section, Table, filled, listed, middle
+from stakes.render.layout import NAME, Section, Table, few_names, filled, middle
 from stakes.report import TUNED_APART, Flip, Report, Uncertainty
 
 _NEAREST = 8  # most margins that are shown; the JSON holds all of them
@@ -35,7 +35,7 @@ def region_sections(report: Report) -> Iterator[Section]:
         write = _text.probability if regions.axis.startswith("prior of ") else _point
         spans = _spans([(part.low, part.high) for part in regions.parts], write)
         zones = _spans(regions.unclear, write)
-        columns = [spans, [listed(part.cheapest, NAME) for part in regions.parts]]
+        columns = [spans, [few_names(part.cheapest, NAME) for part in regions.parts]]
         header: tuple[str, ...] = (middle(regions.axis, NAME), "cheapest")
         text = "where only this number moves"
         if len(zones) == len(spans) - 1:  # zones are unknown where cases have costs of their own

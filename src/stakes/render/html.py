@@ -24,13 +24,13 @@ from stakes.errors import extra
 from stakes.problem import Problem
 from stakes.render.against import AGAINST
 from stakes.render.flip_tables import UNKNOWN, moves_factors, nearest_change
-from stakes.render.json import plain, refuse_too_long
+from stakes.render.json import plain_value, refuse_too_long
 from stakes.render.key_figures import clarity, key_figures
 from stakes.render.layout import Table, tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import explorable, page_data
 from stakes.render.systems import rules_explained
-from stakes.render.tables import QUALITY, number, page_sections
+from stakes.render.tables import QUALITY, four_digits, page_sections
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
@@ -98,7 +98,7 @@ def to_html(
         sections=parts,
         first=[part for title in _FIRST for part in parts if part.title.startswith(title)],
         technical=[part for part in parts if not part.title.startswith((*_FIRST, *_ELSEWHERE))],
-        number=number,
+        number=four_digits,
         percent=percent,
         probability=probability,
         rules=rules_explained(report.systems),
@@ -280,6 +280,6 @@ def _policy(style: str, script: str) -> str:
 
 def _as_json(data: object) -> str:
     """JSON in which nothing looks like a tag, an entity or the end of a script in HTML."""
-    text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(plain_value(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     special = rf"[<>&\u2028\u2029\ud800-\udfff{_TURNING}]"
     return re.sub(special, lambda c: f"\\u{ord(c[0]):04x}", text)

@@ -171,7 +171,7 @@ def to_json(report: Report, path: str | Path | None = None) -> str:
     True
     """
     refuse_too_long(report)
-    text = sealed({"schema": SCHEMA, **plain(report)})
+    text = sealed({"schema": SCHEMA, **plain_value(report)})
     if path is not None:
         write_whole(path, text)
     return text
@@ -283,20 +283,20 @@ def _numbers(value: Any) -> int:
     return sum(map(_numbers, value)) if isinstance(value, list | tuple) else 0
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """The value as dicts, lists, text, numbers and None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, Problem):
-        return plain({**value.plain(), "limits": value.limits})
+        return plain_value({**value.plain(), "limits": value.limits})
     if isinstance(value, Rules):
         return {name: rule.plain() for name, rule in value.fitted().items()}
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain_value(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, np.ndarray):
-        return value.tolist() if np.isfinite(value).all() else plain(value.tolist())
+        return value.tolist() if np.isfinite(value).all() else plain_value(value.tolist())
     if isinstance(value, dict):
-        return {name: plain(part) for name, part in value.items()}
+        return {name: plain_value(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [plain_value(part) for part in value]
     return value

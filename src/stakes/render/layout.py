@@ -74,10 +74,10 @@ def middle(text: str, room: int) -> str:
     return f"{head} … {text[-tail:].lstrip()}" if " " in text else f"{head}…{text[-tail:]}"
 
 
-def listed(names: Iterable[object], room: int) -> str:
+def few_names(names: Iterable[object], room: int) -> str:
     """Names separated by commas, or only the first where there are many.
 
-    >>> listed(["a", "b"], 9), listed(["a", "b", "c", "d"], 9), listed([], 9)
+    >>> few_names(["a", "b"], 9), few_names(["a", "b", "c", "d"], 9), few_names([], 9)
     ('a, b', 'a and 3 more', '–')
     """
     texts = [middle(str(name), room) for name in names]
@@ -121,7 +121,7 @@ def tied(text: str, unit: str | None) -> str:
     return re.sub(_PERCENT + before_unit, _TIE, text)
 
 
-def plain(text: str) -> str:
+def plain_spaces(text: str) -> str:
     """The text with ordinary spaces only, for use after its lines have been broken.
 
     Parameters
@@ -136,7 +136,7 @@ def plain(text: str) -> str:
 
     Examples
     --------
-    >>> plain("95\u00a0%")
+    >>> plain_spaces("95\u00a0%")
     '95 %'
     """
     return text.translate(_SPACES)

@@ -7,7 +7,7 @@ from stakes.problem import Limit
 from stakes.render import rounding
 from stakes.render.layout import NAME, Section, Table, filled, middle
 from stakes.render.line_picture import LinePicture
-from stakes.report import Points, Report
+from stakes.report import CurvePoints, Report
 
 CAPACITY, COVERAGE = "Cost against capacity", "Cost against coverage"
 _COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.5)  # shares that the table shows
@@ -131,5 +131,5 @@ def _unit_of_picture(report: Report) -> str:
     return f", in {middle(report.problem.unit, NAME)}" if report.problem.unit else ""
 
 
-def _nearest(points: Points, share: float) -> int:
+def _nearest(points: CurvePoints, share: float) -> int:
     return min(range(len(points)), key=lambda i: abs(points[i][0] - share))

@@ -54,7 +54,7 @@ def metric(value: float | None, report: Report, size: float = 1.0) -> str:
     return _text.rounded_to(value, _text.decimals(size / n_cases**0.5))
 
 
-def aligned(columns: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+def points_aligned(columns: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
     """Rows of cells, padded so that the decimal points of each column are aligned."""
     padded = []
     for column in columns:

@@ -23,9 +23,9 @@ from stakes.render.layout import (
     Section,
     Table,
     cleaned,
+    few_names,
     filled,
     folded,
-    listed,
     middle,
     together,
     width_of,
@@ -40,7 +40,7 @@ _LARGEST_COST = 20  # most cells that are listed, where there are too many for a
 _MOST_CELLS = 2500  # of a table of classes by decisions that is written out
 
 
-def number(value: float | None) -> str:
+def four_digits(value: float | None) -> str:
     """A number with four significant digits.
 
     Parameters
@@ -55,8 +55,10 @@ def number(value: float | None) -> str:
 
     Examples
     --------
-    >>> number(0.123456), number(None), number(float("nan")), number(float("inf"))
-    ('0.1235', '–', 'undefined', '∞')
+    >>> four_digits(0.123456), four_digits(None)
+    ('0.1235', '–')
+    >>> four_digits(float("nan")), four_digits(float("inf"))
+    ('undefined', '∞')
     """
     return "–" if value is None else _text.number(value)
 
@@ -142,7 +144,7 @@ def _large_stakes(problem: Problem) -> Section:
     """A sentence in place of a table that is too large to read."""
     text = f"{problem.n_classes:,} classes and {problem.n_decisions:,} decisions"
     if not problem.columns:
-        low, high = number(float(problem.costs.min())), number(float(problem.costs.max()))
+        low, high = four_digits(float(problem.costs.min())), four_digits(float(problem.costs.max()))
         text += f", whose costs run from {low} to {_text.in_unit(high, problem.unit)}"
     return Section("The stakes", (f"{text}. They are in report.problem.",))
 
@@ -228,7 +230,10 @@ def _cell_table(problem: Problem, counts: FloatArray, shares: FloatArray) -> Tab
     rows = tuple(
         (
             label,
-            *(f"{number(n)}{_share(part)}" for n, part in zip(counts_of_class, parts, strict=True)),
+            *(
+                f"{four_digits(n)}{_share(part)}"
+                for n, part in zip(counts_of_class, parts, strict=True)
+            ),
         )
         for label, counts_of_class, parts in zip(
             labels, counts.tolist(), shares.tolist(), strict=True
@@ -243,7 +248,7 @@ def _cell_list(problem: Problem, counts: FloatArray, shares: FloatArray) -> Tabl
     order = np.lexsort((-counts.ravel(), -shares.ravel()))
     costliest = order[counts.ravel()[order] > 0][:_LARGEST_COST].tolist()
     rows = tuple(
-        (labels[k], decisions[d], number(counts[k, d]), _text.part(float(shares[k, d])))
+        (labels[k], decisions[d], four_digits(counts[k, d]), _text.part(float(shares[k, d])))
         for k, d in (divmod(int(place), counts.shape[1]) for place in costliest)
     )
     return Table(("class", "decision", "cases", "share"), rows)
@@ -264,7 +269,7 @@ def _disagreement(report: Report) -> Section:
         [rounding.cell(value, rounding.metric(value, report)) for value in row]
         for row in disagreement.values.tolist()
     ]
-    first, *values_in_line = rounding.aligned(zip(costs, *values, strict=True))
+    first, *values_in_line = rounding.points_aligned(zip(costs, *values, strict=True))
     rows = [("expected cost", _picks(disagreement.models, disagreement.best), "", "", *first)]
     for shown, chosen, pick in zip(values_in_line, disagreement.picks, report.picks, strict=True):
         more = rounding.cost(pick.costs_more.value, report)
@@ -287,7 +292,7 @@ def _has_posteriors(report: Report) -> bool:
 
 
 def _picks(models: Labels, chosen: npt.NDArray[np.bool_]) -> str:
-    return listed((m for m, is_chosen in zip(models, chosen, strict=True) if is_chosen), NAME)
+    return few_names((m for m, is_chosen in zip(models, chosen, strict=True) if is_chosen), NAME)
 
 
 def _scored(model: ModelQuality) -> bool:
@@ -366,18 +371,18 @@ def _assumptions(report: Report) -> Section:
     """The section with the prior and everything else that was chosen or assumed."""
     assumed, labels = report.assumptions, report.problem.classes
     source = "stated" if assumed.prior_stated else "of the data"
-    drawn = f"{number(assumed.replicates)} replicates, " if assumed.calibrator is None else ""
+    drawn = f"{four_digits(assumed.replicates)} replicates, " if assumed.calibrator is None else ""
     sentences: tuple[str, ...] = (f"Prior, {source}: {_shares(labels, assumed.prior)}.",)
     if _has_posteriors(report):
         same = assumed.posterior_prior == assumed.prior
         shares = "this prior" if same else _shares(labels, assumed.posterior_prior)
         sentences += (f"Posteriors hold for: {shares}.",)
     rows = (
-        ("cases", f"{number(assumed.n_cases)}{' (weighted)' if assumed.weighted else ''}"),
+        ("cases", f"{four_digits(assumed.n_cases)}{' (weighted)' if assumed.weighted else ''}"),
         *([] if assumed.engine in (None, "numpy") else [("rows", f"tallied by {assumed.engine}")]),
         *_operation(assumed),
         ("calibrator", assumed.calibrator or "none"),
-        ("clusters", "none" if assumed.clusters is None else number(assumed.clusters)),
+        ("clusters", "none" if assumed.clusters is None else four_digits(assumed.clusters)),
         ("intervals", f"{_text.percent(assumed.level)}, profile likelihood"),
         ("random numbers", f"{drawn}seed {assumed.seed}"),
         ("made by", f"stakes {assumed.version}"),
@@ -388,7 +393,7 @@ def _assumptions(report: Report) -> Section:
 def _operation(assumed: Assumptions) -> Iterator[tuple[str, str]]:
     """Rows about running costs and the expected number of cases."""
     if assumed.running_costs:
-        each = (f"{model}: {number(cost)}" for model, cost in assumed.running_costs)
+        each = (f"{model}: {four_digits(cost)}" for model, cost in assumed.running_costs)
         yield "running costs per case", ", ".join(each)
     if assumed.volume is not None:
         period = f" per {assumed.period}" if assumed.period else ""

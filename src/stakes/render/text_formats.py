@@ -12,7 +12,7 @@ from stakes._check import whole
 from stakes._files import write_whole
 from stakes._text import html_table, one_line, text_table
 from stakes.render.against import brief_sections
-from stakes.render.layout import WIDTH, Section, Table, plain
+from stakes.render.layout import WIDTH, Section, Table, plain_spaces
 from stakes.render.tables import sections, stakes_sections
 from stakes.report import Report
 
@@ -59,7 +59,7 @@ def wrapped(text: str, width: int) -> str:
     >>> wrapped("It costs 0.93 EUR per case.", 16).splitlines()
     ['It costs 0.93', 'EUR per case.']
     """
-    return plain(textwrap.fill(text, whole("width", width, low=1)))
+    return plain_spaces(textwrap.fill(text, whole("width", width, low=1)))
 
 
 def section_text(part: Section) -> str:
@@ -81,11 +81,11 @@ def section_text(part: Section) -> str:
     =======
     Deploy forest.
     """
-    title = plain(textwrap.shorten(part.title, WIDTH, placeholder=" …"))
+    title = plain_spaces(textwrap.shorten(part.title, WIDTH, placeholder=" …"))
     lines = [title, "=" * len(title)]
     lines += [wrapped(text, WIDTH) for text in part.sentences]
     if part.table is not None:
-        table = plain(text_table(part.table.header, part.table.rows))
+        table = plain_spaces(text_table(part.table.header, part.table.rows))
         lines += [line.rstrip() for line in table.splitlines()]
     return "\n".join(lines)
 

@@ -21,7 +21,7 @@ LEFT_OUT = "left out"  # the kind of caveat that says what a report does not sho
 MOST_BINS = 768  # scores of one model that a report holds; more are pooled
 FEWER_BINS = 256  # into which more recalibrated scores are pooled; nothing is drawn of them
 
-Points = tuple[tuple[float, float, float], ...]  # of a curve: share, cost, price
+CurvePoints = tuple[tuple[float, float, float], ...]  # of a curve: share, cost, price
 
 
 @record

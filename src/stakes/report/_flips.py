@@ -97,7 +97,7 @@ class Flip(Value):
     above: tuple[str, ...]
 
 
-def flips_of(report: ReportLike, *, kept: bool) -> tuple[Flip, ...]:
+def all_flips(report: ReportLike, *, kept: bool) -> tuple[Flip, ...]:
     """The flips of all costs, class by class, and of all priors; for two classes, of the second."""
     stakes, choice = Stakes(report), _choices(report)
 

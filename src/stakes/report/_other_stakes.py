@@ -37,10 +37,10 @@ from stakes.report._pairs import (
     ReportLike,
     cost_of,
     covariance_of,
-    diagonal,
     gaps_of,
     joint_of,
     support_of,
+    with_itself,
 )
 from stakes.tally import ScoreTable
 
@@ -190,7 +190,7 @@ class MovedCosts(SystemCosts):
 
     def _fitting(self, names: tuple[str, ...]) -> FloatArray:
         some = tuple(map(self._decided, names))
-        tables = np.stack([diagonal(system.counts) for system in some])
+        tables = np.stack([with_itself(system.counts) for system in some])
         return self.pairs.fitting(some, covariance_of(tables, self.problem))
 
     def _is_contender(self, name: str) -> bool:

@@ -141,7 +141,7 @@ class Pairs:
         """Joint counts (K, M, M) of the decisions of two systems."""
         size = first.counts.shape[1]
         if first is second:
-            return diagonal(first.counts)
+            return with_itself(first.counts)
         # Without joint bins, independence within classes is assumed, which widens intervals.
         if first.source is None or second.source is None:
             mass = np.maximum(first.counts.sum(axis=1), 1e-300)[:, None, None]
@@ -174,7 +174,7 @@ class Pairs:
     @cached_property
     def _before(self) -> FloatArray:
         """The sampling variance of every system at the stakes of the report."""
-        tables = np.stack([diagonal(system.counts.values) for system in self.report.systems])
+        tables = np.stack([with_itself(system.counts.values) for system in self.report.systems])
         return covariance_of(tables, self.report.problem)
 
 
@@ -192,7 +192,7 @@ def joint_of(report: ReportLike) -> JointBins:
 # Costs of tables ---------------------------------------------------------------------------------
 
 
-def diagonal(counts: FloatArray) -> FloatArray:
+def with_itself(counts: FloatArray) -> FloatArray:
     """Joint counts (K, M, M) of a system with itself."""
     return np.asarray(counts[:, :, None] * np.eye(counts.shape[1]))
 

@@ -25,14 +25,14 @@ from stakes.report._findings import (
     Assumptions,
     Baseline,
     Caveat,
+    CurvePoints,
     ModelQuality,
     NaiveDecision,
     Pick,
-    Points,
     Slice,
     Uncertainty,
 )
-from stakes.report._flips import Flip, flips_of, read_decisions, zones_of
+from stakes.report._flips import Flip, all_flips, read_decisions, zones_of
 from stakes.report._pairs import JointBins
 from stakes.report._systems import System, Verdict, challengers_of, cheapest_of, judged_intervals
 from stakes.rule import Rule, Rules
@@ -101,7 +101,7 @@ class Report(Value):
     no_model: System | None = None  # decisions by the costs of each case and the prior alone
     baseline: Baseline | None = None  # what `System.difference` is a difference to
     uncertainty: Uncertainty | None = None  # where costs or the prior are uncertain
-    coverage: Points = ()  # of the best system: share decided, cost of a decided case, price
+    coverage: CurvePoints = ()  # of the best system: share decided, cost of a decided case, price
     joint: JointBins | None = None  # of what systems decide by, where each case counts as one
     flips_under_limits: tuple[Flip, ...] = ()  # of a limit and of costs, rules being priced again
 
@@ -222,7 +222,7 @@ class Report(Value):
         kept = read_decisions(decisions)
         if self.problem.limits and not kept:
             return self.flips_under_limits
-        return flips_of(self, kept=kept)
+        return all_flips(self, kept=kept)
 
     def zones(self, decisions: str = "remade") -> Regions:
         """What may be the cheapest over the prior of the last class.

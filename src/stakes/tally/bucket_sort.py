@@ -20,7 +20,7 @@ from stakes._check import FloatArray
 
 Keys = npt.NDArray[np.uint64]
 Entries = npt.NDArray[Any]
-Scores = Callable[[Entries], FloatArray]
+ScoresOf = Callable[[Entries], FloatArray]
 Sort = Callable[[Entries], None]  # orders the last axis of an array, in place
 
 _BLOCK = 1 << 14  # entries at a time: 128 KiB of doubles stay in the cache
@@ -85,7 +85,7 @@ def scores_of(keys: Keys, *, mirrored: bool) -> FloatArray:
     return bits.view(np.float64)
 
 
-def in_order(entries: Entries, score_of: Scores, sort: Sort) -> Entries:
+def in_order(entries: Entries, score_of: ScoresOf, sort: Sort) -> Entries:
     """Entries sorted by their scores, where sorting takes more than numpy's sort of numbers.
 
     Where ``sort`` keeps the order of equal scores, so does this.
@@ -109,7 +109,7 @@ def in_order(entries: Entries, score_of: Scores, sort: Sort) -> Entries:
     return (_in_rows if many and buckets_pay() else _in_slices)(entries, score_of, sort)
 
 
-def _in_rows(entries: Entries, score_of: Scores, sort: Sort, levels: int = _LEVELS) -> Entries:
+def _in_rows(entries: Entries, score_of: ScoresOf, sort: Sort, levels: int = _LEVELS) -> Entries:
     """Sort every bucket within a short row; a large bucket is divided into buckets before."""
     parts = _bucketed(entries, score_of) if levels else None
     if parts is None:
@@ -127,7 +127,7 @@ def _in_rows(entries: Entries, score_of: Scores, sort: Sort, levels: int = _LEVE
     return ordered
 
 
-def _in_slices(entries: Entries, score_of: Scores, sort: Sort) -> Entries:
+def _in_slices(entries: Entries, score_of: ScoresOf, sort: Sort) -> Entries:
     """Sort slices of whole buckets, each once, where long arrays are sorted quickly as well."""
     ordered, starts = _bucketed(entries, score_of) or (entries, np.array([0, entries.size]))
     chosen = np.searchsorted(starts, np.arange(0, ordered.size, _SLICE))
@@ -136,7 +136,7 @@ def _in_slices(entries: Entries, score_of: Scores, sort: Sort) -> Entries:
     return ordered
 
 
-def _bucketed(entries: Entries, score_of: Scores) -> tuple[Entries, npt.NDArray[np.int32]] | None:
+def _bucketed(entries: Entries, score_of: ScoresOf) -> tuple[Entries, npt.NDArray[np.int32]] | None:
     """Entries in buckets of rising scores, in the order of rows in each, and where buckets begin.
 
     None for few entries, and for scores whose range no float holds. The conversion of a sparse
@@ -157,7 +157,7 @@ def _bucketed(entries: Entries, score_of: Scores) -> tuple[Entries, npt.NDArray[
 
 
 def _buckets(
-    entries: Entries, score_of: Scores, low: float, high: float
+    entries: Entries, score_of: ScoresOf, low: float, high: float
 ) -> tuple[npt.NDArray[np.int32], int]:
     """The bucket of each entry, the higher the score the higher, and how many buckets there are.
 

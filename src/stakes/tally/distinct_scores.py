@@ -17,7 +17,7 @@ from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.tally.bucket_sort import Keys, blocks, in_order, sorted_keys
 from stakes.tally.read_rows import Rows, cell_sums, refuse_too_many
 
-Cases = npt.NDArray[np.complex128]  # the score, and the weight, whose sign is the class
+SignedCases = npt.NDArray[np.complex128]  # the score, and the weight, whose sign is the class
 _ONE = np.uint64(1)
 _POSITIVE = np.iinfo(np.int64).max  # all bits but that of the sign
 
@@ -28,7 +28,7 @@ def pooled(rows: Rows) -> tuple[FloatArray, FloatArray]:
     if rows.group is not None:
         return _grouped(rows)
     if rows.weights is not None:
-        return weighed(sorted_cases(label, values, rows.weights))
+        return weights_by_score(sorted_cases(label, values, rows.weights))
     if not values.min(initial=0.0) < 0:
         return _counted(label, values, mirrored=False)
     below = values < 0
@@ -42,11 +42,11 @@ def pooled(rows: Rows) -> tuple[FloatArray, FloatArray]:
 
 def _counted(label: IntArray, values: FloatArray, *, mirrored: bool) -> tuple[Any, Any]:
     """Scores and counts of unweighted cases; all scores are below zero (mirrored), or none is."""
-    keys = sorted_keys(packed(label, values, mirrored=mirrored), mirrored=mirrored)
+    keys = sorted_keys(packed_scores(label, values, mirrored=mirrored), mirrored=mirrored)
     return unpacked(keys, mirrored=mirrored)
 
 
-def packed(label: IntArray, values: FloatArray, *, mirrored: bool) -> Keys:
+def packed_scores(label: IntArray, values: FloatArray, *, mirrored: bool) -> Keys:
     """Integers in the order of the scores; all scores are below zero (mirrored), or none is.
 
     The 63 bits of a non-negative float, without its sign, are in the order of the floats. Those of
@@ -77,7 +77,7 @@ def unpacked(keys: Keys, *, mirrored: bool) -> tuple[FloatArray, FloatArray]:
     return _without_ties(scores, weights)
 
 
-def sorted_cases(label: IntArray, values: FloatArray, weights: FloatArray) -> Cases:
+def sorted_cases(label: IntArray, values: FloatArray, weights: FloatArray) -> SignedCases:
     """Scores and positive weights in the order of the scores, and of rows where these are equal."""
     # A complex number holds the score and the signed weight, so that both move together.
     cases = np.empty(values.size, dtype=np.complex128)
@@ -87,12 +87,12 @@ def sorted_cases(label: IntArray, values: FloatArray, weights: FloatArray) -> Ca
     return sorted_again(cases)
 
 
-def sorted_again(cases: Cases) -> Cases:
+def sorted_again(cases: SignedCases) -> SignedCases:
     """Cases in order, such as those of several runs; those passed are overwritten."""
     return in_order(cases, lambda case: case.real, _order)
 
 
-def _order(cases: Cases) -> None:
+def _order(cases: SignedCases) -> None:
     """Sort the last axis by the scores; equal ones remain in the order of rows."""
     scores = np.ascontiguousarray(cases.real)
     *leading, length = cases.shape
@@ -124,7 +124,7 @@ def _packed_order(scores: FloatArray) -> IntArray | None:
     return np.asarray(keys & np.uint64((1 << spare) - 1)).view(np.int64)
 
 
-def weighed(cases: Cases) -> tuple[FloatArray, FloatArray]:
+def weights_by_score(cases: SignedCases) -> tuple[FloatArray, FloatArray]:
     """The distinct scores of sorted cases, and the sums of weights of each class."""
     scores, columns = np.empty(cases.size), np.empty((2, cases.size))
     for block in blocks(cases.size):

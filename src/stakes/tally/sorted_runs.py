@@ -20,7 +20,13 @@ import numpy.typing as npt
 
 from stakes._check import FloatArray, IntArray
 from stakes.tally.bucket_sort import Keys, sorted_keys
-from stakes.tally.distinct_scores import packed, sorted_again, sorted_cases, unpacked, weighed
+from stakes.tally.distinct_scores import (
+    packed_scores,
+    sorted_again,
+    sorted_cases,
+    unpacked,
+    weights_by_score,
+)
 from stakes.tally.score_table import ScoreTable
 
 _RUN = 1 << 20  # cases that are sorted at once
@@ -141,7 +147,7 @@ class SortedRuns:
 
 
 def _sorted_keys(label: IntArray, value: FloatArray, *, mirrored: bool) -> Keys:
-    return sorted_keys(packed(label, value, mirrored=mirrored), mirrored=mirrored)
+    return sorted_keys(packed_scores(label, value, mirrored=mirrored), mirrored=mirrored)
 
 
 def _counted(parts: Sequence[Run], *, mirrored: bool) -> Pooled:
@@ -149,7 +155,7 @@ def _counted(parts: Sequence[Run], *, mirrored: bool) -> Pooled:
 
 
 def _added(parts: Sequence[Run]) -> Pooled:
-    return weighed(sorted_again(np.concatenate(parts)))
+    return weights_by_score(sorted_again(np.concatenate(parts)))
 
 
 def _table(parts: Sequence[Run], pooled: Maker) -> ScoreTable:
