@@ -206,7 +206,7 @@ def test_files_count_their_rows_in_the_same_way(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("y,p,amount\nlegit,0.1,5\nfraud,0.7,\nlegit,1.2,4\n", encoding="utf-8")
     common: dict[str, Any] = {"y_true": "y", "models": {"m": stakes.Posteriors("p")}}
-    with pytest.raises(InputError, match=r"in row 2 \(counted from 0\)"):
+    with pytest.raises(InputError, match=r"the first being 1\.2 at position 2\."):
         stakes.evaluate_frame(path, PAYMENTS.at(amount=3), **common)
     with pytest.raises(InputError, match=r"in row 1 \(counted from 0\)"):
         stakes.evaluate_frame(path, PAYMENTS, **common)

@@ -199,9 +199,9 @@ def guess(
             known = replace(known, y_true=_guessed_truth(source, problem, used))
             guesses.append(f"truth in column {known.y_true}")
         if not stated:
-            found = _guessed_models(source, problem, used | {known.y_true})
-            known = replace(known, models=found)
-            guesses += [model_phrase(name, each, problem) for name, each in found.items()]
+            likely = _guessed_models(source, problem, used | {known.y_true})
+            known = replace(known, models=likely)
+            guesses += [model_phrase(name, each, problem) for name, each in likely.items()]
             left = _left(source, known.needed(problem))
         if guesses:
             source.watch.says(f"guessed from {source.name}: {'; '.join(guesses)}.{left}")

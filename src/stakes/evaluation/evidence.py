@@ -42,6 +42,21 @@ def mean_losses(sums: FloatArray, masses: FloatArray) -> FloatArray:
 
     The last sum is the weight of cases whose class had probability 0. Their log losses are infinite
     and are not summed: 0 · inf would be nan for cases without weight.
+
+    Parameters
+    ----------
+    sums : (3, K) sums of log loss, Brier score and weight of cases that were ruled out
+    masses : (K,) weights of the classes
+
+    Returns
+    -------
+    mean losses, (2, K); nan where a class has no weight
+
+    Examples
+    --------
+    >>> mean_losses(np.array([[2.0, 0.0], [1.0, 0.5], [0.0, 1.0]]), np.array([4.0, 2.0]))
+    array([[0.5 ,  inf],
+           [0.25, 0.25]])
     """
     surprise = np.where(sums[2] > 0, np.inf, sums[0])
     with np.errstate(invalid="ignore"):
