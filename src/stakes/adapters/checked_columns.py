@@ -9,12 +9,12 @@ from typing import Any
 
 from stakes import _check
 from stakes._check import Label
-from stakes.adapters.columns import Columns, Predicted, named_after_classes, prediction_columns
+from stakes.adapters.columns import Columns, named_after_classes, prediction_columns
 from stakes.adapters.label_texts import spellings
 from stakes.adapters.sources import Source, opened
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import Decisions, Posteriors
+from stakes.rows import Decisions, Posteriors, Predicted
 
 _WIDE = ("UInt64", "Int128", "UInt128")  # may exceed 2⁶³ − 1
 

@@ -22,7 +22,6 @@ from stakes._files import temporary_folder
 from stakes._value import record
 from stakes.adapters.columns import (
     Columns,
-    Predicted,
     group_name,
     key_name,
     no_key,
@@ -47,7 +46,7 @@ from stakes.adapters.meant_texts import typed, with_meant_types, with_types
 from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source, without_rows
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import Decisions, Posteriors
+from stakes.rows import Decisions, Posteriors, Predicted
 
 K = TypeVar("K", bound=Hashable)
 

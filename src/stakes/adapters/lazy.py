@@ -19,7 +19,6 @@ from stakes._value import record
 from stakes.adapters.columns import (
     Columns,
     NumbersColumn,
-    Predicted,
     group_name,
     key_name,
     model_argument,
@@ -31,7 +30,7 @@ from stakes.adapters.label_texts import LabelColumn, spellings, text_name
 from stakes.adapters.sources import Lazy
 from stakes.errors import InputError
 from stakes.evaluation import fold_of_key
-from stakes.rows import ROUNDED, UNNORMALISED, Decisions, Posteriors, Scores
+from stakes.rows import ROUNDED, UNNORMALISED, Decisions, Posteriors, Predicted, Scores
 from stakes.tally import Labelled
 
 # Columns of a prepared frame.

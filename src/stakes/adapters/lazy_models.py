@@ -19,7 +19,7 @@ from stakes.adapters.case_costs import (
     term_sums,
     with_perfect,
 )
-from stakes.adapters.columns import Predicted, prediction_columns
+from stakes.adapters.columns import prediction_columns
 from stakes.adapters.expressions import (
     Arrays,
     grouped,
@@ -49,7 +49,7 @@ from stakes.decide import class_ratios, shift_prior
 from stakes.evaluation import ModelTallies
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
-from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
+from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Predicted, Scores
 from stakes.tally import Bins, BitGrid, Counts, ScoreTable
 from stakes.thresholds import StakesTable, weighed
 

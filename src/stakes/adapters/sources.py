@@ -17,7 +17,6 @@ from stakes import _check
 from stakes._value import record
 from stakes.adapters.columns import (
     Columns,
-    Predicted,
     group_name,
     key_name,
     no_key,
@@ -30,7 +29,7 @@ from stakes.adapters.pandas_columns import for_arrow, with_decimals
 from stakes.adapters.partitions import Partitions
 from stakes.errors import InputError, extra
 from stakes.problem import Problem
-from stakes.rows import Decisions
+from stakes.rows import Decisions, Predicted
 
 with extra("frames", "a frame"):
     import narwhals.stable.v2 as nw

@@ -19,7 +19,6 @@ from stakes.adapters.checked_columns import (
 from stakes.adapters.cluster import spark_files
 from stakes.adapters.columns import (
     Columns,
-    Predicted,
     model_argument,
     model_phrase,
     prediction_columns,
@@ -33,7 +32,7 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.render import refuse_too_long_to_write
 from stakes.report import Report
-from stakes.rows import Decisions, Posteriors, Scores
+from stakes.rows import Decisions, Posteriors, Predicted, Scores
 
 
 @dataclass(frozen=True)
