@@ -189,12 +189,8 @@ def loss_parts(
            [5., 3.]])
     """
     named = named_losses(losses)
-    columns = Columns(
-        y_true,
-        {name: NumbersColumn(column) for name, column in named.items()},
-        weights,
-        _listed(by),
-    )
+    summed = {name: NumbersColumn(column) for name, column in named.items()}
+    columns = Columns(y_true, summed, weights, _listed(by))
     stated = None if classes is None else _check.labels("classes", classes)
     if stated == ():
         raise InputError(
