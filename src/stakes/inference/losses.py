@@ -257,7 +257,8 @@ class LossSample:
         """
         costs = np.array([self.mean(loss) for loss in self.losses])
         extra = np.zeros((len(costs),) * 2) if fitting is None else fitting
-        influence = np.stack([self._influence(loss) for loss in self.losses])
+        # The last one is that of the best decision about every case.
+        influence = np.stack([self._influence(loss) for loss in (*self.losses, self.perfect)])
         if self.clusters is not None:
             degrees, covariance = self._between(influence)
         else:
@@ -269,9 +270,11 @@ class LossSample:
         return CostErrors._trusted(
             names=self.names,
             costs=costs,
-            covariance=covariance + extra,
+            covariance=covariance[:-1, :-1] + extra,
             degrees=degrees,
             fitting=extra,
+            least=np.full(len(costs), self.mean(self.perfect)),
+            shared=covariance[-1],
         )
 
     @property

@@ -35,6 +35,7 @@ from stakes.report._pairs import (
     Decided,
     Pairs,
     ReportLike,
+    best_covariances,
     cost_of,
     covariance_of,
     diagonal,
@@ -237,8 +238,11 @@ class MovedCosts(SystemCosts):
         fitting = np.zeros(sampled.shape)
         fitting[:size, :size] = self.pairs.fitting(self.decided, np.diagonal(sampled)[:size])
         costs = [*self.costs, *(cost_of(constant.counts, problem) for constant in systems[size:])]
+        running = np.array([system.running for system in systems])
+        shared = best_covariances([system.counts for system in systems], problem)
         return CostErrors._trusted(names=names, costs=np.array(costs), degrees=np.inf,
-                                   covariance=sampled + fitting, fitting=fitting)  # fmt: skip
+                                   covariance=sampled + fitting, fitting=fitting,
+                                   least=self._perfect + running, shared=shared)  # fmt: skip
 
 
 @record

@@ -145,8 +145,27 @@ function constantRival(systems, estimates, costs, prior, naive, { factors, gaps,
   return { isSame, saving, leastSaving, covarianceWith, variance, name: `always ${decisions[naive.decision]}` };
 }
 
+/**
+ * What the best decision about every case costs: `least` with what a system costs to run, and how its
+ * error varies with those of the costs; it does not if the prior is stated.
+ */
+function bestDecisions(systems, costs, prior, classShares) {
+  const best = costs.map((row) => Math.min(...row));
+  const sizes = systems[0].counts.map(sum);
+  const cases = sum(sizes);
+  const mean = dot(best, sizes) / cases;
+  const varies = !prior && cases > 1 && best.some((cost) => cost !== best[0]);
+  const covariance = (totals) =>
+    varies ? sum(totals.map((total, k) => total * (best[k] - mean))) / (cases * (cases - 1)) : 0;
+  return {
+    least: (i) => dot(best, classShares) + systems[i].running,
+    covarianceWith: (i) => covariance(systems[i].counts.map((row, k) => dot(row, costs[k]))),
+    variance: covariance(sizes.map((size, k) => size * best[k])),
+  };
+}
+
 /** What is expected of the cheapest once deployed: it was chosen, and part of its low cost is luck. */
-function selectionOf(estimates, compared, constant, { covarianceAmong }) {
+function selectionOf(estimates, compared, constant, bestPossible, { covarianceAmong }) {
   const { contenders, best, tiedBest, standardError } = compared;
   const inInputOrder = lazy(() => contenders().slice().sort((a, b) => a - b));
   const isChosen = () => inInputOrder().length > 1;
@@ -156,7 +175,9 @@ function selectionOf(estimates, compared, constant, { covarianceAmong }) {
     const withConstant = rivals.map(constant.covarianceWith);
     const bordered = covarianceAmong(rivals).map((row, i) => [...row, withConstant[i]]);
     const covariance = [...bordered, [...withConstant, constant.variance]];
-    return choiceDraws(rivals.map((i) => estimates[i]), covariance, rivals.indexOf(best));
+    const least = rivals.map(bestPossible.least);
+    const shared = [...rivals.map(bestPossible.covarianceWith), bestPossible.variance];
+    return choiceDraws(rivals.map((i) => estimates[i]), covariance, rivals.indexOf(best), { least, shared });
   });
   const effectOf = (against) => (isChosen() ? selectionEffect(draws(), DATA.level, against) : { bias: 0, reach: 0 });
   const effect = lazy(() => effectOf(false));
@@ -199,7 +220,8 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
   const compared = contendersOf(estimates, errors);
   const { best, contenders, isContender, more } = compared;
   const constant = constantRival(systems, estimates, costs, prior, naive, errors);
-  const selection = selectionOf(estimates, compared, constant, errors);
+  const bestPossible = bestDecisions(systems, costs, prior, classShares);
+  const selection = selectionOf(estimates, compared, constant, bestPossible, errors);
   const strata = memoized((i) => {
     const { counts, available, running } = systems[i];
     return strataOf(counts, costs, costRange(costs, available), prior, running);
