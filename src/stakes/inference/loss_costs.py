@@ -279,6 +279,8 @@ def _cells(
     ratio = sample.mean(above) / unit if unit > 0 else 0.0
     linear = above - ratio * below
     factors, parts = sample._factors(linear, (-ratio * below, reach - ratio * below)), []
+    if sample.clusters is not None:  # the more cautious one of two design effects
+        factors = np.minimum(factors, sample._factors(above, (0 * below, reach)))
     for rows, factor in zip(sample._strata, factors, strict=True):
         codes = bin_codes(linear[rows], sample._repeats(rows))
         weights = sample._own(rows)

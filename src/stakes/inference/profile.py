@@ -218,7 +218,13 @@ def normalized_bounds(
         ends = cost_range(regrets, able[..., None, None, :])
         low, high = (_influence(end + more, per_class, of_model, of_blind) for end in ends)
         values = _influence(losses, blind, of_model, of_blind)
-        counts = weights * effective_factors(cells, values, (low, high), by_class=False)
+        factors = effective_factors(cells, values, (low, high), by_class=False)
+        if cells.clusters is not None:
+            # A rare class that is in few clusters says little about its own design effect; that of
+            # the cost rests on more cases. The smaller factor, the more cautious one, is taken.
+            of_cost = effective_factors(cells, regret, ends, by_class=False)
+            factors = np.minimum(factors, of_cost)
+        counts = weights * factors
     possible = possible[..., None, :] | (counts > 0)
     # Where a blind decision was perfect, the observed ratio is infinite, and the search starts from
     # a finite one that is large enough for the first step to be defined.
@@ -241,9 +247,10 @@ def _influence(
 ) -> FloatArray:
     r"""What a case adds to the ratio of two sums (…, D), to first order and up to a factor.
 
-    The design effect of weights and clusters is that of the ratio, not that of the cost: a class
-    that is weighted up may decide about the cost and cancel in the ratio. Where a blind decision
-    was perfect, the cases that were seen have :math:`r - \rho\, r_d = r`, whatever the ratio.
+    The design effect of weights is that of the ratio, not that of the cost: a class that is
+    weighted up may decide about the cost and cancel in the ratio. With clusters both count. Where a
+    blind decision was perfect, the cases that were seen have :math:`r - \rho\, r_d = r`, whatever
+    the ratio.
     """
     linear = losses * of_blind[..., None] - blind * of_model[..., None]
     return np.where(of_blind[..., None] > 0, linear, losses)
