@@ -398,6 +398,35 @@ def test_normalised_costs_are_covered_where_few_clusters_hold_the_rare_class():
     assert covered >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 200)
 
 
+def test_two_clusters_of_five_cases_bound_a_normalised_cost_by_nothing_but_what_was_seen():
+    """It was 3.0 to 4e77 at 95 %, and 0.14 to 3e4 at 80 %, around an estimate of 2.3."""
+    problem = Problem([[2.79, 2.95], [2.76, 1.57]])
+    tables = Counts(np.array([[[0, 1], [0, 0]], [[2, 1], [1, 0]]], dtype=float))
+    estimate = float(normalized_cost(tables.pooled(), problem))
+    levels = (0.5, 0.8, 0.9, 0.94, 0.95, 0.99)
+    bounds = [profile_normalized_interval(tables, problem, x, scheme=Clusters()) for x in levels]
+    for narrow, wide in itertools.pairwise(bounds):
+        assert wide.low <= narrow.low <= estimate <= narrow.high <= wide.high
+    assert bounds[-1].low == pytest.approx(0, abs=1e-9)
+    assert bounds[-1].high == np.inf
+
+
+@given(st.integers(0, 10**6), st.sampled_from([3, 100, 0.01, 0.7]))
+def test_rounding_does_not_decide_where_a_class_costs_the_same_whatever_is_decided(seed, factor):
+    """Prior stated, ten clusters and no mistake: costs times 0.01 had bounds a third wider."""
+    rng = RNG(seed)
+    clusters = np.zeros((10, 2, 2))
+    clusters[:, 0, 0], clusters[:, 1, 1] = rng.integers(1, 6, 10), rng.integers(1, 3, 10)
+    costs = np.array([[5.0, 5.0], [4.0, 0.0]])
+    usual, scaled = (
+        profile_interval(
+            Counts(clusters), Problem(times * costs, prior=[0.3, 0.7]), scheme=Clusters()
+        )
+        for times in (1, factor)
+    )
+    assert float(scaled.high) == pytest.approx(factor * float(usual.high), rel=1e-6)
+
+
 def test_where_a_blind_decision_was_perfect_cases_count_as_they_do_for_the_cost():
     """No case is of the second class: at any ratio, cases differ by what the model costs."""
     clusters = np.zeros((12, 2, 3))

@@ -30,6 +30,7 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
 from stakes.inference.effective_cases import (
     alike_cases,
+    beyond_rounding,
     design_factors,
     unseen_mistake,
     variance_between,
@@ -546,7 +547,8 @@ class LossSample:
             mean = np.average(values[stratum], weights=self._weights(stratum))
             size[k], shown[k] = self._alike(values, rows), weights @ squares[rows]
             for bound, out in zip(reach, influence, strict=True):
-                out[k] = (np.average(bound[rows], weights=weights) - mean) * share
+                extreme = float(np.average(bound[rows], weights=weights))
+                out[k] = float(beyond_rounding(extreme - mean, extreme)) * share
         for each in influence:
             yield unseen_mistake(size, each, shown)
 

@@ -32,6 +32,7 @@ from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts, JointTally
 
 _STEPS = 50  # Dinkelbach's method needs about six
+_FARTHEST = 1e12  # times the largest ratio of two costs; bounds beyond are infinite
 MOST_BLIND = 256  # blind decisions considered; if there are more, the cheapest ones on these data
 
 
@@ -234,7 +235,11 @@ def normalized_bounds(
     goal = np.broadcast_to(np.where(known, threshold[..., None], 1.0), ratio.shape)
     low = -_greatest_ratio(-losses, blind, counts, possible, -ratio, goal)
     high = _greatest_ratio(losses, blind, counts, possible, ratio, goal)
-    low, high = np.where(known, low, 0.0), np.where(known & some, high, np.inf)
+    # Clusters that say next to nothing have no upper bound; where nothing but rounding bounds the
+    # ratio, it must not exclude what was observed.
+    bounded = known & some & (high <= _FARTHEST * top)
+    high = np.where(bounded, np.maximum(high, ratio), np.inf)
+    low = np.where(known, np.where(some, np.minimum(low, ratio), low), 0.0)
     undefined = (regrets.max(axis=0) == 0).any()
     largest = low.max(axis=-1), high.max(axis=-1)
     return tuple(  # type: ignore[return-value]
@@ -312,6 +317,7 @@ def _greatest_ratio(
     """
     # All blind decisions of all systems are iterated together; those that have converged stay put.
     before, move_before, slant = ratio, np.zeros_like(ratio), None
+    tiny = np.finfo(np.float64).eps
     for _ in range(_STEPS):
         values = np.where(possible, losses - ratio[..., None] * blind, -np.inf)
         highest = values.max(axis=-1, keepdims=True)
@@ -326,7 +332,9 @@ def _greatest_ratio(
         # Where a class has next to no weight, the first order exceeds the mean, and means nothing.
         above = above + np.where(np.abs(costliest.missed) <= np.abs(above), costliest.missed, 0.0)
         below = np.sum(shares * blind, axis=-1)
-        step = np.divide(above, below, out=ratio.copy(), where=below > 0)
+        # Where all the weight is on cases that cost nothing, either way, the ratio is rounding.
+        some = (below > tiny * blind.max()) | (np.abs(above) > tiny * np.abs(losses).max())
+        step = np.divide(above, below, out=ratio.copy(), where=some & (below > 0))
         move = step - ratio
         # The first step has no predecessor: its slope is then 0, and the plain step is taken.
         apart = np.where(ratio != before, ratio - before, np.inf)
