@@ -691,6 +691,40 @@ def test_what_every_decision_about_a_class_costs_does_not_change_the_luck(how):
     assert effect.shrinkage == pytest.approx(usual.shrinkage, abs=1e-9)
 
 
+def test_a_saving_in_doubt_has_a_normalised_cost_in_doubt():
+    """It once said "cannot rule out that it saves nothing" beside 0.55 (0.23 to 0.92)."""
+    problem = Problem.binary(false_alarm=1, miss=3.0)
+    doubtful = 0
+    for seed in range(270, 300):
+        rng = np.random.default_rng(seed)
+        y = (rng.random(60) < 0.3).astype(int)
+        score = 0.55 * rng.normal(size=(60, 1)) + 0.83 * rng.normal(size=(60, 5))
+        decided = {f"m{j}": (y * 1.6 + score[:, j] > 0.8).astype(int) for j in range(5)}
+        costs = system_costs(JointCounts.from_decisions(y, decided, problem), problem)
+        assert costs.cheapest is not None
+        saving = costs.expected_saving(costs.cheapest)
+        doubtful += saving.value > 0 >= saving.low
+        assert saving.low > 0 or costs.expected_normalized(costs.cheapest).high >= 1
+    assert doubtful > 3
+
+
+def test_of_systems_that_tie_the_one_that_is_a_blind_decision_is_the_cheapest():
+    """What is expected must not depend on the order in which they were passed."""
+    problem = Problem.binary(false_alarm=1, miss=9)
+    y = np.repeat([0, 1], [80, 20])
+    model = y.copy()
+    model[:71], model[99] = 1, 0  # 71 false alarms and a miss: as much as always raising an alarm
+    results = []
+    for names in (("lazy", "model"), ("model", "lazy")):
+        decided = {"lazy": np.ones(100, dtype=int), "model": model}
+        ordered = {name: decided[name] for name in names}
+        costs = system_costs(JointCounts.from_decisions(y, ordered, problem), problem)
+        assert costs.cost("lazy").value == costs.cost("model").value
+        assert costs.cheapest == "lazy"
+        results.append((costs.expected("lazy"), costs.expected_saving("lazy")))
+    assert results[0] == results[1]
+
+
 # Refusals ----------------------------------------------------------------------------------------
 
 

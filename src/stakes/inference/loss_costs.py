@@ -174,6 +174,8 @@ def loss_costs(
     errors = losses.errors(checked_fitting(fitting, len(names))).with_added(running)
     predicting = names[: len(names) - losses.unaided]
     rivals = errors.among(checked_names(names, predicting if among is None else among))
+    constant = tuple(map(str, names[-problem.n_decisions :]))
+    simplest = _cheapest_unaided(errors, constant, losses.unaided, unaided)
     choice = contenders_among(
         rivals,
         errors,
@@ -181,14 +183,14 @@ def loss_costs(
         level=level,
         reach=losses.beyond_all,
         added=running,
+        unaided=simplest,
     )
-    constant = tuple(map(str, names[-problem.n_decisions :]))
     return LossCosts(
         losses=losses,
         problem=problem,
         base=base,
         choice=choice,
-        unaided=_cheapest_unaided(errors, constant, losses.unaided, unaided),
+        unaided=simplest,
         level=choice.level,
         added=running,
         constant=constant,

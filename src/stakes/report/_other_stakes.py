@@ -101,12 +101,16 @@ class MovedCosts(SystemCosts):
             level=self.level,
             reach=cost_spread(self.problem),
             added=np.array(running),
+            unaided=self.unaided,
         )
 
     @property
     def cheapest(self) -> str:
         """The cheapest system, whether or not a constant decision is cheaper."""
-        return self.decided[int(np.argmax(least(self.costs)))].name
+        tied = [self.decided[place].name for place in np.flatnonzero(least(self.costs))]
+        if len(tied) < 2:
+            return (tied or [self.decided[0].name])[0]
+        return next(filter(self.is_unaided, tied), tied[0])
 
     @property
     def verdict(self) -> str:

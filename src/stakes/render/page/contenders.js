@@ -80,11 +80,11 @@ function errorsOf(systems, costs, prior) {
 }
 
 /** The systems that are statistically indistinguishable from the cheapest, and excess costs over it. */
-function contendersOf(estimates, { strata, fittingVariance, covarianceAmong }) {
+function contendersOf(estimates, isConstant, { strata, fittingVariance, covarianceAmong }) {
   const alpha = 1 - DATA.level;
   const size = estimates.length;
   const tiedBest = lowestOf(estimates);
-  const [best] = tiedBest;
+  const best = (tiedBest.length > 1 ? tiedBest.find(isConstant) : undefined) ?? tiedBest[0]; // the simpler one
   const law = lazy(() => maxLaw(estimates, covarianceAmong(range(size))));
   const isContender = memoized((i) => {
     if (tiedBest.includes(i)) return true;
@@ -118,15 +118,17 @@ function contendersOf(estimates, { strata, fittingVariance, covarianceAmong }) {
   return { best, tiedBest, isContender, contenders, more, standardError };
 }
 
+/** Whether a system always makes this decision, and costs nothing to run. */
+const isAlways = ({ running, counts }, decision) =>
+  !running && counts.every((row) => row.every((cases, d) => d === decision || cases === 0));
+
 /** Comparison of some systems with the best constant decision. */
 function constantRival(systems, estimates, costs, prior, naive, { factors, gaps, fittingCovariance }) {
   const counts = systems[0].counts.map((row) => row.map((_, d) => (d === naive.decision ? sum(row) : 0)));
   const constant = { counts, source: -1, deviations: deviationsOf({ counts }, costs, prior) };
   const pairWith = (rows) =>
     rows.map((row) => row.flatMap((_, d) => row.map((cases) => (d === naive.decision ? cases : 0))));
-  /** Whether a system always makes this decision, and costs nothing to run. */
-  const isSame = (i) =>
-    !systems[i].running && systems[i].counts.every((row) => row.every((cases, d) => d === naive.decision || cases === 0));
+  const isSame = (i) => isAlways(systems[i], naive.decision);
   const constantRange = costs.map((row) => [row[naive.decision], row[naive.decision]]);
   const strata = memoized((i) => {
     const possible = differenceRange(constantRange, costRange(costs, systems[i].available));
@@ -217,9 +219,9 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
   const estimates = systems.map((system) => system.cost - base);
   const naive = naiveDecision(costs, classShares);
   const errors = errorsOf(systems, costs, prior);
-  const compared = contendersOf(estimates, errors);
-  const { best, contenders, isContender, more } = compared;
   const constant = constantRival(systems, estimates, costs, prior, naive, errors);
+  const compared = contendersOf(estimates, constant.isSame, errors);
+  const { best, contenders, isContender, more } = compared;
   const bestPossible = bestDecisions(systems, costs, prior, classShares);
   const selection = selectionOf(estimates, compared, constant, bestPossible, errors);
   const strata = memoized((i) => {
