@@ -419,7 +419,7 @@ def test_odd_weights_and_few_clusters_are_reported():
 
 @pytest.mark.parametrize(("positive", "warned"), [(2, True), (5, True), (6, False)])
 def test_a_class_that_lies_in_few_of_many_clusters_is_reported(positive, warned):
-    """Of eight patients of one class each, intervals of savings covered in 82 %, and said nothing."""
+    """With eight patients of one class each, intervals of savings covered in 82 %."""
     patient = np.repeat(np.arange(20), 30)
     y = (patient < positive).astype(int)
     decided = np.array(["no", "yes"])[np.where(np.arange(600) % 5 == 0, 1 - y, y)]

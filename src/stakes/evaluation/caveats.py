@@ -291,8 +291,8 @@ def _classes_in_few_clusters(evidence: Evidence) -> Iterator[Caveat]:
     counts = f"{held[few].min()}" if np.ptp(held[few]) == 0 else f"at most {held[few].max()}"
     yield Caveat(
         "class in few clusters",
-        f"Cases of {', '.join(labels)}{more} lie in {counts} of the {sample.clusters} clusters: how "
-        f"such clusters differ is poorly known. Where clusters hold one class each, intervals "
+        f"Cases of {', '.join(labels)}{more} lie in {counts} of the {sample.clusters} clusters: "
+        f"how such clusters differ is poorly known. Where clusters hold one class each, intervals "
         f"cover less often than they say.",
     )
 
