@@ -26,7 +26,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # processes share the cores,
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from coverage_study import amounts, bootstraps, cross_validation, intervals, least_widths, reports
+from coverage_study import (
+    amounts,
+    bootstraps,
+    cross_validation,
+    intervals,
+    least_widths,
+    mixed_clusters,
+    reports,
+)
 from coverage_study.amounts import Amounts
 from coverage_study.cross_validation import Fitting
 from coverage_study.populations import Design
@@ -37,7 +45,7 @@ NUMBERS = Path(__file__).with_suffix(".json")
 VERDICT = Path(__file__).with_name("verdict.md")
 SEED = 20260301
 # Versions of sections: one more whenever their intervals change, and that of the others.
-VERSIONS, FIRST_VERSION = {"fitting": 3, "interval": 5, "report": 3, "shrunk": 3}, 2
+VERSIONS, FIRST_VERSION = {"fitting": 3, "interval": 6, "report": 4, "shrunk": 3}, 2
 DATA_SETS = 300  # of every design whose data sets go through `evaluate`
 RARE_TIMES = 3  # as many where many data sets recommend nothing, and so name no runner-up
 
@@ -91,6 +99,7 @@ def report_designs() -> list[Design]:
     ]
     designs += [Design(j, "equal", 200, 0.5, kind="recalibrated") for j in (1, 4)]
     designs += [Design(2, "equal", 1_000, 0.02, kind="recalibrated")]
+    designs += [Design(40, "equal", 1_000, 0.1, kind="rare misses")]
     return designs
 
 
@@ -134,6 +143,7 @@ def tasks(share: float) -> list[Task]:
     ):
         samples = many // (4 if name in ("clusters", "few") else 1)
         queue.append(Task("bootstrap", samples, (name, size, prevalence)))
+    queue += [Task("mixed", many, (design,)) for design in mixed_clusters.DESIGNS]
     queue += [Task("least", 2 * many, (name,)) for name in least_widths.DESIGNS]
     return queue
 
@@ -149,6 +159,7 @@ def run(task: Task) -> list[dict[str, Any]]:
         "amounts": _amounts,
         "fitting": _fitting,
         "least": _least_widths,
+        "mixed": _mixed,
     }
     rows = studies[task.section](task)
     spent = (time.process_time() - start) / len(rows)
@@ -180,6 +191,13 @@ def _least_widths(task: Task) -> list[dict[str, Any]]:
     (name,) = task.arguments
     row = least_widths.row_of(least_widths.DESIGNS[name], task.samples, task.seed)
     return [{"design": name} | row]
+
+
+def _mixed(task: Task) -> list[dict[str, Any]]:
+    (design,) = task.arguments
+    about = {"clusters": design.clusters, "cases": design.cases, "prevalence": design.prevalence}
+    about |= {"shares": design.shares, "prior": design.prior}
+    return [about | mixed_clusters.row_of(design, task.samples, task.seed)]
 
 
 def _shrunk(task: Task) -> list[dict[str, Any]]:

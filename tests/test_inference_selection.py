@@ -652,6 +652,79 @@ def test_simulated_sets_and_winners_hold_the_truth():
     assert abs(np.mean(errors)) < 0.45 * se
 
 
+def rare_misses(seed: int, *, systems: int, expected: float) -> tuple[Any, dict[str, Any]]:
+    """1,000 cases, of which 100 are positive; equal systems miss few of them, each for itself."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1], [900, 100])
+    missed = (rng.random((systems, y.size)) < expected / 100) & (y == 1)
+    return y, {f"system {place}": y - misses for place, misses in enumerate(missed.astype(int))}
+
+
+def test_the_luck_of_the_cheapest_ends_where_it_makes_no_mistake():
+    """Normal errors would put it below zero; once the correction was 2 standard errors too large.
+
+    With one miss expected of each of 40 systems, the cheapest has none: the cost to expect is the
+    true one, 0.1, within half a standard error of 0.1, whatever every positive case costs anyway.
+    """
+    problems = [Problem([[0, 1], [100, 0]]), Problem([[2, 3], [105, 5]])]
+    errors = []
+    for seed in range(20):
+        y, decided = rare_misses(seed, systems=40, expected=1.0)
+        joint = JointCounts.from_decisions(y, decided, problems[0])
+        expected = []
+        for problem in problems:
+            costs = system_costs(joint, problem)
+            assert costs.cheapest is not None
+            expected.append(costs.expected(costs.cheapest).value - costs.perfect)
+        errors.append(expected[0] - 0.1)
+        assert expected[1] == pytest.approx(expected[0], abs=0.01 * 0.1)  # ties are drawn anew
+    assert abs(np.mean(errors)) < 0.5 * 0.1
+
+
+@pytest.mark.parametrize("how", [{}, {"by": np.arange(150) // 3}])
+def test_what_every_decision_about_a_class_costs_does_not_change_the_luck(how):
+    joint = tally(skills=(1.3, 1.2, 1.2), **how)
+    usual = selection_effect(contenders(joint, PROBLEM, level=0.95))
+    raised = Problem(PROBLEM.costs + np.array([[7.0], [400.0]]))
+    effect = selection_effect(contenders(joint, raised, level=0.95))
+    assert effect.bias == pytest.approx(usual.bias, rel=1e-9)
+    assert effect.shrinkage == pytest.approx(usual.shrinkage, abs=1e-9)
+
+
+def test_a_saving_in_doubt_has_a_normalised_cost_in_doubt():
+    """It once said "cannot rule out that it saves nothing" beside 0.55 (0.23 to 0.92)."""
+    problem = Problem.binary(false_alarm=1, miss=3.0)
+    doubtful = 0
+    for seed in range(270, 300):
+        rng = np.random.default_rng(seed)
+        y = (rng.random(60) < 0.3).astype(int)
+        score = 0.55 * rng.normal(size=(60, 1)) + 0.83 * rng.normal(size=(60, 5))
+        decided = {f"m{j}": (y * 1.6 + score[:, j] > 0.8).astype(int) for j in range(5)}
+        costs = system_costs(JointCounts.from_decisions(y, decided, problem), problem)
+        assert costs.cheapest is not None
+        saving = costs.expected_saving(costs.cheapest)
+        doubtful += saving.value > 0 >= saving.low
+        assert saving.low > 0 or costs.expected_normalized(costs.cheapest).high >= 1
+    assert doubtful > 3
+
+
+def test_of_systems_that_tie_the_one_that_is_a_blind_decision_is_the_cheapest():
+    """What is expected must not depend on the order in which they were passed."""
+    problem = Problem.binary(false_alarm=1, miss=9)
+    y = np.repeat([0, 1], [80, 20])
+    model = y.copy()
+    model[:71], model[99] = 1, 0  # 71 false alarms and a miss: as much as always raising an alarm
+    results = []
+    for names in (("lazy", "model"), ("model", "lazy")):
+        decided = {"lazy": np.ones(100, dtype=int), "model": model}
+        ordered = {name: decided[name] for name in names}
+        costs = system_costs(JointCounts.from_decisions(y, ordered, problem), problem)
+        assert costs.cost("lazy").value == costs.cost("model").value
+        assert costs.cheapest == "lazy"
+        results.append((costs.expected("lazy"), costs.expected_saving("lazy")))
+    assert results[0] == results[1]
+
+
 # Refusals ----------------------------------------------------------------------------------------
 
 

@@ -37,6 +37,7 @@ class Design:
     A system sees a normal score of each case, which is higher by its skill in the second class, and
     takes one of three decisions. Systems to be fitted (`kind`) take two decisions instead:
     "recalibrated" ones bring posteriors that are too sure of themselves, "tuned" ones raw scores.
+    Systems with "rare misses" raise no false alarm; each misses, for itself, one case on average.
     """
 
     systems: int
@@ -46,7 +47,7 @@ class Design:
     prior: bool = False
     clusters: int | None = None
     weights: str = ""  # "", "whole" or "lognormal"
-    kind: str = "decisions"  # or "recalibrated", "tuned"
+    kind: str = "decisions"  # or "recalibrated", "tuned", "rare misses"
     varied_skills: tuple[float, ...] = field(default=(), repr=False)  # if skills are "varied"
 
     @property
@@ -74,6 +75,8 @@ class Design:
     @cached_property
     def problem(self) -> Problem:
         """Misses cost as much more as they are rarer."""
+        if self.kind == "rare misses":
+            return Problem([[0, 1], [100, 0]])
         miss = 2.0 * self.shares[0] / self.shares[1]
         costs = [[0.0, 0.4, 2.0], [miss, 0.3 * miss, 0.0]]
         if self.kind != "decisions":
@@ -101,6 +104,11 @@ class Design:
         """Cost of each decision made blindly, (M,)."""
         return np.asarray(self.shares @ self.problem.costs)
 
+    @property
+    def miss_rate(self) -> float:
+        """How often a system with rare misses misses a case of the second class."""
+        return 1 / (self.size * self.prevalence)
+
     def cost_of_cuts(self, place: int, cuts: FloatArray) -> float:
         """Exact cost of a system that takes a further decision above each cut of its scores."""
         above = ndtr(np.array([[0.0], [self.skill[place]]]) - cuts)  # (class, cut)
@@ -117,6 +125,9 @@ class Design:
         """A data set."""
         n = self.size
         y = (rng.random(n) < self.prevalence).astype(int)
+        if self.kind == "rare misses":
+            found = rng.random((self.systems, n)) >= self.miss_rate
+            return Rows(y, _named(list(y * found)), None, None)
         noise, by = rng.standard_normal((n, self.systems)), None
         if self.clusters is not None:
             by = np.arange(n) * self.clusters // n

@@ -80,6 +80,8 @@ def true_costs(design: Design, rows: Rows, systems: tuple[System, ...]) -> dict[
 def _true_cost(design: Design, rows: Rows, system: System, place: int) -> float:
     if design.kind == "decisions":
         return design.cost_of_cuts(place, CUTS)
+    if design.kind == "rare misses":
+        return float(design.shares[1] * design.miss_rate * design.problem.costs[1, 0])
     if system.rule == TUNED_APART:
         assert system.threshold is not None
         return design.cost_of_cuts(place, np.array([system.threshold]))

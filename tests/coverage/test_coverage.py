@@ -354,9 +354,10 @@ def test_the_page_has_what_was_asked_for():
         "12",
         "60",
     }
-    assert {row["prevalence"] for row in report_rows} == {0.5, 0.02, 0.002}
+    assert {row["prevalence"] for row in report_rows} == {0.5, 0.1, 0.02, 0.002}
     assert {row["clusters"] for row in report_rows} >= {2, 3, 5, 10, 20, 50, 200}
-    assert {row["kind"] for row in report_rows} == {"decisions", "tuned", "recalibrated"}
+    kinds = {"decisions", "tuned", "recalibrated", "rare misses"}
+    assert {row["kind"] for row in report_rows} == kinds
     for design in ("whole weights", "lognormal weights", "prior stated"):
         assert any(design in row["design"] for row in report_rows)
 

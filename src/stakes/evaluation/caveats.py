@@ -30,6 +30,7 @@ from stakes.report import (
 from stakes.rows import POSTERIORS
 
 _FEW_CLUSTERS = 6  # below, intervals rest on normal cluster effects: see `profile_interval`
+_MOST_NAMED = 3  # classes that a caveat lists
 _SHIFT = 1.25  # ratio of the odds of a class, prior to data, from which a caveat is due
 _COSTLY = 0.05  # share of the cost due to bad calibration, from which a caveat is due
 
@@ -275,8 +276,27 @@ def _sampling(evidence: Evidence) -> Iterator[Caveat]:
             f"There are only {sample.clusters} clusters: how they differ is poorly known. "
             f"Intervals rest on cluster effects that are normally distributed.",
         )
-    elif sample.clusters is None and evidence.weighted:
+    elif sample.clusters is not None:
+        yield from _classes_in_few_clusters(evidence)
+    elif evidence.weighted:
         yield from _weights(evidence)
+
+
+def _classes_in_few_clusters(evidence: Evidence) -> Iterator[Caveat]:
+    """A caveat where few of many clusters hold a class: they say little about others that do."""
+    sample, held = evidence.sample, evidence.sample.clusters_of_classes
+    few = np.flatnonzero((held > 0) & (held < _FEW_CLUSTERS) & (evidence.prior > 0))
+    if not few.size:
+        return
+    labels = [str(evidence.problem.classes[k]) for k in few[:_MOST_NAMED]]
+    more = f" and {few.size - len(labels)} other classes" * (few.size > len(labels))
+    counts = f"{held[few].min()}" if np.ptp(held[few]) == 0 else f"at most {held[few].max()}"
+    yield Caveat(
+        "class in few clusters",
+        f"Cases of {', '.join(labels)}{more} lie in {counts} of the {sample.clusters} clusters: "
+        f"how such clusters differ is poorly known. Where clusters hold one class each, intervals "
+        f"cover less often than they say.",
+    )
 
 
 def _weights(evidence: Evidence) -> Iterator[Caveat]:

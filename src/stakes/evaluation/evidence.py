@@ -94,6 +94,13 @@ class JointSample:
         """The number of clusters; None where cases were sampled one by one."""
         return len(self.joint.weights) if self.joint.weights.ndim == 2 else None
 
+    @property
+    def clusters_of_classes(self) -> IntArray:
+        """The number of clusters that hold cases of each class, (K,)."""
+        cluster, cell = np.nonzero(self.joint.weights)
+        held = np.unique(self.joint.cells[cell, 0] + len(self.sizes) * cluster)
+        return np.bincount(held % len(self.sizes), minlength=len(self.sizes))
+
     @cached_property
     def pooled(self) -> JointCounts:
         """The tally of all clusters together."""

@@ -234,6 +234,7 @@ def system_costs(
         squares=squares,
         fitting=np.pad(checked_fitting(fitting, size), rest),
         added=running,
+        unaided=always(decision),
     )
     return CountedCosts(
         joint=wider,

@@ -168,7 +168,7 @@ def _unseen(
     total = weights @ strata
     mean = _ratio((weights * values) @ strata, total)
     for bound in bounds:
-        apart = (bound - mean) / np.where(total > 0, total, 1.0)
+        apart = beyond_rounding(bound - mean, bound) / np.where(total > 0, total, 1.0)
         yield unseen_mistake(size, np.where(masses > 0, apart, 0.0), shown)
 
 
@@ -212,9 +212,13 @@ def _influence(weights: FloatArray, values: FloatArray, strata: FloatArray) -> F
     """The influence z of each cell, see above, (…, P, C); 0 where only rounding is left."""
     total = weights @ strata
     mean = _ratio((weights * values) @ strata, total)
-    apart = values - mean @ strata.T
-    apart = np.where(np.abs(apart) > 1e-12 * np.abs(values), apart, 0.0)
+    apart = beyond_rounding(values - mean @ strata.T, values)
     return np.asarray(apart / (np.where(total > 0, total, 1.0) @ strata.T))
+
+
+def beyond_rounding(apart: FloatArray | float, values: FloatArray | float) -> FloatArray:
+    """How far values are apart from something; 0 where only rounding is left."""
+    return np.asarray(np.where(np.abs(apart) > 1e-12 * np.abs(values), apart, 0.0))
 
 
 def _between(cells: Cells, influence: FloatArray, shares: FloatArray) -> FloatArray:

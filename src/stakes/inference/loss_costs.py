@@ -167,6 +167,8 @@ def loss_costs(
     errors = losses.errors(checked_fitting(fitting, len(names))).with_added(running)
     predicting = names[: len(names) - losses.unaided]
     rivals = errors.among(checked_names(names, predicting if among is None else among))
+    constant = tuple(map(str, names[-problem.n_decisions :]))
+    simplest = _cheapest_unaided(errors, constant, losses.unaided, unaided)
     choice = contenders_among(
         rivals,
         errors,
@@ -174,14 +176,14 @@ def loss_costs(
         level=level,
         reach=losses.beyond_all,
         added=running,
+        unaided=simplest,
     )
-    constant = tuple(map(str, names[-problem.n_decisions :]))
     return LossCosts(
         losses=losses,
         problem=problem,
         base=base,
         choice=choice,
-        unaided=_cheapest_unaided(errors, constant, losses.unaided, unaided),
+        unaided=simplest,
         level=choice.level,
         added=running,
         constant=constant,
@@ -272,6 +274,8 @@ def _cells(
     ratio = sample.mean(above) / unit if unit > 0 else 0.0
     linear = above - ratio * below
     factors, parts = sample._factors(linear, (-ratio * below, reach - ratio * below)), []
+    if sample.clusters is not None:  # the more cautious one of two design effects
+        factors = np.minimum(factors, sample._factors(above, (0 * below, reach)))
     for rows, factor in zip(sample._strata, factors, strict=True):
         codes = bin_codes(linear[rows], sample._repeats(rows))
         weights = sample._own(rows)

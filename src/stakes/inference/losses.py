@@ -30,6 +30,7 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
 from stakes.inference.effective_cases import (
     alike_cases,
+    beyond_rounding,
     design_factors,
     unseen_mistake,
     variance_between,
@@ -257,7 +258,8 @@ class LossSample:
         """
         costs = np.array([self.mean(loss) for loss in self.losses])
         extra = np.zeros((len(costs),) * 2) if fitting is None else fitting
-        influence = np.stack([self._influence(loss) for loss in self.losses])
+        # The last one is that of the best decision about every case.
+        influence = np.stack([self._influence(loss) for loss in (*self.losses, self.perfect)])
         if self.clusters is not None:
             degrees, covariance = self._between(influence)
         else:
@@ -269,9 +271,11 @@ class LossSample:
         return CostErrors._trusted(
             names=self.names,
             costs=costs,
-            covariance=covariance + extra,
+            covariance=covariance[:-1, :-1] + extra,
             degrees=degrees,
             fitting=extra,
+            least=np.full(len(costs), self.mean(self.perfect)),
+            shared=covariance[-1],
         )
 
     @property
@@ -543,7 +547,8 @@ class LossSample:
             mean = np.average(values[stratum], weights=self._weights(stratum))
             size[k], shown[k] = self._alike(values, rows), weights @ squares[rows]
             for bound, out in zip(reach, influence, strict=True):
-                out[k] = (np.average(bound[rows], weights=weights) - mean) * share
+                extreme = float(np.average(bound[rows], weights=weights))
+                out[k] = float(beyond_rounding(extreme - mean, extreme)) * share
         for each in influence:
             yield unseen_mistake(size, each, shown)
 

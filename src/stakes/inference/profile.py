@@ -32,6 +32,7 @@ from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts, JointTally
 
 _STEPS = 50  # Dinkelbach's method needs about six
+_FARTHEST = 1e12  # times the largest ratio of two costs; bounds beyond are infinite
 MOST_BLIND = 256  # blind decisions considered; if there are more, the cheapest ones on these data
 
 
@@ -218,7 +219,13 @@ def normalized_bounds(
         ends = cost_range(regrets, able[..., None, None, :])
         low, high = (_influence(end + more, per_class, of_model, of_blind) for end in ends)
         values = _influence(losses, blind, of_model, of_blind)
-        counts = weights * effective_factors(cells, values, (low, high), by_class=False)
+        factors = effective_factors(cells, values, (low, high), by_class=False)
+        if cells.clusters is not None:
+            # A rare class that is in few clusters says little about its own design effect; that of
+            # the cost rests on more cases. The smaller factor, the more cautious one, is taken.
+            of_cost = effective_factors(cells, regret, ends, by_class=False)
+            factors = np.minimum(factors, of_cost)
+        counts = weights * factors
     possible = possible[..., None, :] | (counts > 0)
     # Where a blind decision was perfect, the observed ratio is infinite, and the search starts from
     # a finite one that is large enough for the first step to be defined.
@@ -228,7 +235,11 @@ def normalized_bounds(
     goal = np.broadcast_to(np.where(known, threshold[..., None], 1.0), ratio.shape)
     low = -_greatest_ratio(-losses, blind, counts, possible, -ratio, goal)
     high = _greatest_ratio(losses, blind, counts, possible, ratio, goal)
-    low, high = np.where(known, low, 0.0), np.where(known & some, high, np.inf)
+    # Clusters that say next to nothing have no upper bound; where nothing but rounding bounds the
+    # ratio, it must not exclude what was observed.
+    bounded = known & some & (high <= _FARTHEST * top)
+    high = np.where(bounded, np.maximum(high, ratio), np.inf)
+    low = np.where(known, np.where(some, np.minimum(low, ratio), low), 0.0)
     undefined = (regrets.max(axis=0) == 0).any()
     largest = low.max(axis=-1), high.max(axis=-1)
     return tuple(  # type: ignore[return-value]
@@ -241,9 +252,10 @@ def _influence(
 ) -> FloatArray:
     r"""What a case adds to the ratio of two sums (…, D), to first order and up to a factor.
 
-    The design effect of weights and clusters is that of the ratio, not that of the cost: a class
-    that is weighted up may decide about the cost and cancel in the ratio. Where a blind decision
-    was perfect, the cases that were seen have :math:`r - \rho\, r_d = r`, whatever the ratio.
+    The design effect of weights is that of the ratio, not that of the cost: a class that is
+    weighted up may decide about the cost and cancel in the ratio. With clusters both count. Where a
+    blind decision was perfect, the cases that were seen have :math:`r - \rho\, r_d = r`, whatever
+    the ratio.
     """
     linear = losses * of_blind[..., None] - blind * of_model[..., None]
     return np.where(of_blind[..., None] > 0, linear, losses)
@@ -305,6 +317,7 @@ def _greatest_ratio(
     """
     # All blind decisions of all systems are iterated together; those that have converged stay put.
     before, move_before, slant = ratio, np.zeros_like(ratio), None
+    tiny = np.finfo(np.float64).eps
     for _ in range(_STEPS):
         values = np.where(possible, losses - ratio[..., None] * blind, -np.inf)
         highest = values.max(axis=-1, keepdims=True)
@@ -319,7 +332,9 @@ def _greatest_ratio(
         # Where a class has next to no weight, the first order exceeds the mean, and means nothing.
         above = above + np.where(np.abs(costliest.missed) <= np.abs(above), costliest.missed, 0.0)
         below = np.sum(shares * blind, axis=-1)
-        step = np.divide(above, below, out=ratio.copy(), where=below > 0)
+        # Where all the weight is on cases that cost nothing, either way, the ratio is rounding.
+        some = (below > tiny * blind.max()) | (np.abs(above) > tiny * np.abs(losses).max())
+        step = np.divide(above, below, out=ratio.copy(), where=some & (below > 0))
         move = step - ratio
         # The first step has no predecessor: its slope is then 0, and the plain step is taken.
         apart = np.where(ratio != before, ratio - before, np.inf)

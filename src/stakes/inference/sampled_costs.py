@@ -91,9 +91,15 @@ class SampledCosts(SystemCosts):
         share, unit = self.normalized(name), self._span
         if not unit > 0:
             return share
-        bias, reach = self._effect.bias / unit, self._effect.reach / unit
-        effect = replace(self._effect, bias=bias, reach=reach)
-        return effect.cost(share.value, share.low, share.high, most=self._worst(name))
+        # Its luck is that of r − ρ r_d, and lies between that of the cost r and that of the saving.
+        reach = max(self._effect.reach, self._effect_on_saving.reach)
+        effect = replace(self._effect, bias=self._effect.bias / unit, reach=reach / unit)
+        expected = effect.cost(share.value, share.low, share.high, most=self._worst(name))
+        saving = self.expected_saving(name).low
+        if saving > 0 or self._value(self.unaided) - self._perfect != unit:
+            return expected
+        # A system that may save nothing may cost as much as the best constant decision.
+        return replace(expected, high=max(expected.high, 1 - saving / unit))
 
     # Internals -----------------------------------------------------------------------------------
 

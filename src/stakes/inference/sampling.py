@@ -26,6 +26,8 @@ class CostErrors(Value):
     covariance : (J, J) of their errors, by the design: cases, weighted cases or clusters
     degrees : degrees of freedom of the covariance: clusters − 1; inf for cases
     fitting : (J, J) the part of the covariance that comes from fitting rules on the same cases
+    least : (J,) what each would cost with the best decision about every case; None: not known
+    shared : (J + 1,) covariances of that least cost with the costs, and last its own variance
 
     Examples
     --------
@@ -43,6 +45,8 @@ class CostErrors(Value):
     covariance: FloatArray
     degrees: float
     fitting: FloatArray
+    least: FloatArray | None = None
+    shared: FloatArray | None = None
 
     @property
     def variances(self) -> FloatArray:
@@ -53,6 +57,16 @@ class CostErrors(Value):
     def added(self) -> FloatArray:
         """What fitting adds to the variances of the differences, (J, J)."""
         return added_variances(self.fitting)
+
+    @property
+    def above_least(self) -> CostErrors:
+        """What decisions cost above the best ones, and its errors; as they are if not known."""
+        if self.least is None or self.shared is None:
+            return self
+        shared, variance = self.shared[:-1], self.shared[-1]
+        covariance = self.covariance - shared[:, None] - shared + variance
+        known = {"least": 0 * self.least, "shared": 0 * self.shared}
+        return self._but(costs=self.costs - self.least, covariance=covariance, **known)
 
     def with_added(self, added: FloatArray | None) -> CostErrors:
         """Costs with known amounts added; errors stay as they are.
@@ -74,8 +88,9 @@ class CostErrors(Value):
         """
         if added is None:
             return self
-        costs = self.costs + checked_added(added, self.names)
-        return self._but(costs=costs)
+        amounts = checked_added(added, self.names)
+        least = None if self.least is None else self.least + amounts
+        return self._but(costs=self.costs + amounts, least=least)
 
     def among(self, names: tuple[Label, ...]) -> CostErrors:
         """Costs and errors of some of the systems.
@@ -101,6 +116,8 @@ class CostErrors(Value):
             costs=self.costs[places],
             covariance=self.covariance[np.ix_(places, places)],
             fitting=self.fitting[np.ix_(places, places)],
+            least=None if self.least is None else self.least[places],
+            shared=None if self.shared is None else self.shared[[*places, -1]],
         )
 
 
@@ -156,7 +173,9 @@ def cost_errors(
         squared = weights if clusters is not None else checked_squares(squares, weights.shape)
     truth, prior = joint.cells[:, 0], problem.prior
     cell = joint.cells[:, 1:].T + problem.n_decisions * truth
-    losses = problem.costs.ravel().take(cell)  # (J, T)
+    losses = np.empty((len(cell) + 1, truth.size))  # of J systems, and last of the best decisions
+    problem.costs.ravel().take(cell, out=losses[:-1], mode="clip")
+    problem.costs.min(axis=1).take(truth, out=losses[-1], mode="clip")
     stratum, shares = (0 * truth, np.ones(1)) if prior is None else (truth, prior)
 
     def by_stratum(values: FloatArray) -> FloatArray:
@@ -176,12 +195,15 @@ def cost_errors(
         residual = losses * np.where(weights > 0, scale[stratum], 0.0)
         degrees, covariance = _between(clusters, residual.T, _indicator(stratum, shares))
     extra = checked_fitting(fitting, len(joint.models))
+    costs = shares[shares > 0] @ means[shares > 0]
     return CostErrors._trusted(
         names=joint.models,
-        costs=np.asarray(shares[shares > 0] @ means[shares > 0]),
-        covariance=covariance + extra,
+        costs=np.asarray(costs[:-1]),
+        covariance=covariance[:-1, :-1] + extra,
         degrees=degrees,
         fitting=extra,
+        least=np.full(len(extra), costs[-1]),
+        shared=covariance[-1],
     )
 
 

@@ -144,6 +144,7 @@ def contenders(
     squares: FloatArray | None = None,
     fitting: FloatArray | None = None,
     added: FloatArray | None = None,
+    unaided: Label | None = None,
 ) -> Contenders:
     r"""The systems that are not clearly more expensive than the cheapest, j.
 
@@ -172,6 +173,7 @@ def contenders(
     squares : sums of squared weights, like the weights of joint, if weights are fractional
     fitting : (J, J) covariance that fitting adds to the costs, as `fitting_covariance` has it
     added : (J,) what each system costs per case besides its decisions, such as to run it
+    unaided : a system of the tally; of those that tie, one that decides as it does is the cheapest
 
     Returns
     -------
@@ -198,6 +200,7 @@ def contenders(
         level=level,
         reach=cost_spread(problem),
         added=added,
+        unaided=unaided,
     )
 
 
@@ -209,6 +212,7 @@ def contenders_among(
     level: float,
     reach: float,
     added: FloatArray | None = None,
+    unaided: Label | None = None,
 ) -> Contenders:
     """The contenders among rivals, from the errors of their costs and the range of differences.
 
@@ -221,6 +225,7 @@ def contenders_among(
     reach : the largest difference that the decisions about one case can make
     added : (J,) known costs per case besides decisions, of all systems
         `rivals` and `errors` include them, `support_of` does not.
+    unaided : a system of `errors`; of those that tie, one that decides as it does is the cheapest
 
     Returns
     -------
@@ -249,6 +254,8 @@ def contenders_among(
     # against any of them: the order of the tied systems must not matter. Those that decide alike
     # are one base.
     tied = _distinct(np.flatnonzero(ties), rivals)
+    if unaided is not None and tied.size > 1:
+        tied = _simplest_first(tied, rivals, errors, unaided)
     supports = [support_of(rivals.names[place]).shifted(added - added[place]) for place in tied]
     differences = [np.where(ties, 0.0, rivals.costs - rivals.costs[place]) for place in tied]
     tests = list(zip(supports, differences, rivals.added[tied], strict=True))
@@ -287,6 +294,17 @@ def _distinct(places: IntArray, rivals: CostErrors) -> IntArray:
     alike = rivals.variances[np.ix_(places, places)] == 0
     first: IntArray = places[np.argmax(alike, axis=1) == np.arange(places.size)]
     return first
+
+
+def _simplest_first(
+    places: IntArray, rivals: CostErrors, errors: CostErrors, unaided: Label
+) -> IntArray:
+    """Systems that cost the same, that first which decides as the unaided one does, if any."""
+    simplest = errors.names.index(unaided)
+    own = [errors.names.index(rivals.names[place]) for place in places]
+    costs, cost = errors.costs[own], errors.costs[simplest]
+    alike = (errors.variances[own, simplest] == 0) & (np.abs(costs - cost) <= 1e-12 * abs(cost))
+    return places[np.argsort(~alike, kind="stable")]
 
 
 def _undecided(

@@ -233,10 +233,9 @@ class SystemCosts(ABC):
         if self.is_unaided(name):
             return Measured(0.0, 0.0, 0.0)
         saving, worst = self._compared(self.unaided, name, 1.0)
-        effect = selection_effect(self.choice, against=self.unaided)
         # The choice does not bias the cost of what needs no model, and cost and saving must add up
         # to it: both get the same correction.
-        effect = replace(effect, bias=self._effect.bias)
+        effect = replace(self._effect_on_saving, bias=self._effect.bias)
         saving = effect.saving(saving.value, saving.low, saving.high, least=worst)
         # Relative to what is at stake, and to the costs themselves, which may be far larger.
         cost = self.unaided_cost
@@ -330,6 +329,10 @@ class SystemCosts(ABC):
     @cached_property
     def _effect(self) -> SelectionEffect:
         return selection_effect(self.choice)
+
+    @cached_property
+    def _effect_on_saving(self) -> SelectionEffect:
+        return selection_effect(self.choice, against=self.unaided)
 
     def _bounded(self, value: float, support: Support, variance: float) -> Measured:
         """A value with the interval of its support, widened by a variance."""

@@ -2,7 +2,9 @@
 
 The lowest of several costs is low partly because its system is good and partly by luck. Simulation
 says how much is luck: the costs of the contenders are shrunk towards their mean, to undo the spread
-that is due to noise, and get new errors; the mean error of the cheapest is the bias.
+that is due to noise, and get new errors; the mean error of the cheapest is the bias. No decision
+costs less than the best one, so that where expensive mistakes are rare the cheapest cannot have
+been as lucky as normal errors would make it.
 """
 
 from __future__ import annotations
@@ -114,8 +116,10 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
         f^2 &= \max\{0, 1 - \mathrm{E} \sum_K (D_i - \bar D)^2 / \sum_K (X_i - \bar X)^2\} \\
         Z &= \bar X + f (X_K - \bar X) + D, \quad i = \arg\min Z, \quad e = D_i
 
-    the bias is the mean of −e, and the upper limit moves by as much as the lower quantile of e is
-    beyond that of the cheapest alone, times Student's quantile over the normal one for clusters.
+    the bias is the mean of −e, where no cost Z falls below that of the best decision about every
+    case: the errors of rare expensive mistakes are not normal, and fewer than none cannot be seen.
+    The upper limit moves by as much as the lower quantile of e is beyond that of the cheapest
+    alone, times Student's quantile over the normal one for clusters.
     Nothing moves when there is one contender. Shrinkage is within the contenders only: a system
     that is out of the running says nothing about how close the others are.
 
@@ -138,7 +142,7 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     >>> joint = JointCounts.from_decisions(y, decided, Problem.zero_one(2))
     >>> effect = selection_effect(contenders(joint, Problem.zero_one(2)))
     >>> round(effect.bias, 4), effect.shrinkage
-    (0.004, 0.0)
+    (0.0029, 0.0)
     """
     rivals = choice.errors.among(_rivals(choice, against))
     if len(rivals.names) < 2 or rivals.degrees == 0:
@@ -158,10 +162,25 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     share = (1 - choice.level) / 2
     normal, student = (float(t_quantile(degrees, share)) for degrees in (np.inf, rivals.degrees))
     beyond = normal * float(np.sqrt(variance)) - float(np.quantile(error, share))
-    bias = max(0.0, -float(lucky.mean()))  # the error of a fixed system is zero on average
+    bias = _mean_luck(rivals, drawn[:, :size], f)
     # The draws are normal; with few clusters Student's tails are wider by this factor.
     reach = student / normal * max(0.0, beyond)
     return SelectionEffect(bias, reach, f)
+
+
+def _mean_luck(rivals: CostErrors, drawn: FloatArray, f: float) -> float:
+    """How much less than its true cost the cheapest of the rivals costs on average, ≥ 0.
+
+    What the best decisions cost varies with the shares of the classes; it is the same for all
+    systems, and is left out of all costs, which are then zero or more.
+    """
+    above = rivals.above_least
+    if rivals.shared is not None and rivals.shared.any():
+        drawn = _errors(above, above)
+    costs = above.costs.mean() + f * (above.costs - above.costs.mean()) + drawn
+    places = np.arange(_DRAWS), np.argmin(costs, axis=1)
+    missing = 0.0 if above.least is None else np.maximum(-costs[places], 0.0)
+    return max(0.0, -float(np.mean(drawn[places] + missing)))
 
 
 def probability_cheapest(choice: Contenders) -> FloatArray:

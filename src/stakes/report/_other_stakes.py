@@ -35,6 +35,7 @@ from stakes.report._pairs import (
     Decided,
     Pairs,
     ReportLike,
+    best_covariances,
     cost_of,
     covariance_of,
     gaps_of,
@@ -99,12 +100,16 @@ class MovedCosts(SystemCosts):
             level=self.level,
             reach=cost_spread(self.problem),
             added=np.array(running),
+            unaided=self.unaided,
         )
 
     @property
     def cheapest(self) -> str:
         """The cheapest system, whether or not a constant decision is cheaper."""
-        return self.decided[int(np.argmax(least(self.costs)))].name
+        tied = [self.decided[place].name for place in np.flatnonzero(least(self.costs))]
+        if len(tied) < 2:
+            return (tied or [self.decided[0].name])[0]
+        return next(filter(self.is_unaided, tied), tied[0])
 
     @property
     def verdict(self) -> str:
@@ -238,8 +243,11 @@ class MovedCosts(SystemCosts):
         fitting = np.zeros(sampled.shape)
         fitting[:size, :size] = self.pairs.fitting(self.decided, np.diagonal(sampled)[:size])
         costs = [*self.costs, *(cost_of(constant.counts, problem) for constant in systems[size:])]
+        running = np.array([system.running for system in systems])
+        shared = best_covariances([system.counts for system in systems], problem)
         return CostErrors._trusted(names=names, costs=np.array(costs), degrees=np.inf,
-                                   covariance=sampled + fitting, fitting=fitting)  # fmt: skip
+                                   covariance=sampled + fitting, fitting=fitting,
+                                   least=self._perfect + running, shared=shared)  # fmt: skip
 
 
 @record

@@ -235,3 +235,16 @@ def covariance_of(pairs: FloatArray, problem: Problem) -> FloatArray:
         each = np.sum(scatter, axis=cells, keepdims=True) / (sizes * (sizes - 1))
     known = np.where(sizes > 1, each, 0.0).squeeze(cells)
     return np.asarray(known if problem.prior is None else known @ problem.prior**2)
+
+
+def best_covariances(tables: list[FloatArray], problem: Problem) -> FloatArray:
+    """Covariances of the mean cost of the best decisions with those of systems of these counts.
+
+    Of J systems, and last the variance of the best decisions, (J + 1,); zero if the prior is known.
+    """
+    sizes, best = tables[0].sum(axis=1), problem.costs.min(axis=1)
+    n = sizes.sum()
+    if problem.prior is not None or n <= 1:
+        return np.zeros(len(tables) + 1)
+    totals = [*(np.sum(table * problem.costs, axis=1) for table in tables), sizes * best]
+    return np.asarray(np.stack(totals) @ (best - best @ sizes / n) / (n * (n - 1)))

@@ -261,38 +261,60 @@ const DRAWS = 2048;
 
 /**
  * Joint draws of the errors of the contenders and, last, of the system that the cheapest is compared
- * with; `covariance` has a row for each of them.
+ * with; `covariance` has a row for each of them. `best` is what the best decisions cost: `least` with
+ * what each system costs to run, and `shared`, covariances with the contenders and last its variance.
  */
-function choiceDraws(costs, covariance, winner) {
+function choiceDraws(costs, covariance, winner, best) {
   const size = costs.length;
   const among = covariance.slice(0, size).map((row) => row.slice(0, size));
   const order = canonicalOrder(costs, among);
   const drawn = errorDraws(covariance, [...order, size], DRAWS, true).draw(DRAWS);
-  return { costs, covariance, among, winner, drawn, errors: errorsOfCheapest(costs, among, drawn) };
+  const shrinkage = shrinkageOf(costs, among);
+  const { errors } = errorsOfCheapest(costs, shrinkage, drawn);
+  return { costs, covariance, among, winner, drawn, errors, bias: meanLuck(costs, among, shrinkage, drawn, best) };
 }
 
-/** The error of the cheapest in each draw: costs shrunk to their mean by what noise explains of their spread. */
-function errorsOfCheapest(costs, among, drawn) {
+/** The factor by which costs are shrunk to their mean, for what noise explains of their spread. */
+function shrinkageOf(costs, among) {
   const size = costs.length;
   const mean = sum(costs) / size;
   const spread = sum(costs.map((cost) => (cost - mean) ** 2));
   const noise = sum(among.map((row, i) => row[i])) - sum(among.map(sum)) / size;
-  const shrinkage = spread > 0 ? Math.sqrt(Math.max(0, 1 - noise / spread)) : 0;
+  return spread > 0 ? Math.sqrt(Math.max(0, 1 - noise / spread)) : 0;
+}
+
+/** The cost of the cheapest of shrunk costs in each draw, and its error. */
+function errorsOfCheapest(costs, shrinkage, drawn) {
+  const mean = sum(costs) / costs.length;
   const lowest = new Float64Array(DRAWS).fill(Infinity);
   const errors = new Float64Array(DRAWS);
   costs.forEach((cost, i) => {
-    const [systemErrors, shift] = [drawn[i], shrinkage * (cost - mean)];
+    const [systemErrors, shrunk] = [drawn[i], mean + shrinkage * (cost - mean)];
     for (let r = 0; r < DRAWS; r += 1) {
-      if (!(shift + systemErrors[r] < lowest[r])) continue;
-      lowest[r] = shift + systemErrors[r];
+      if (!(shrunk + systemErrors[r] < lowest[r])) continue;
+      lowest[r] = shrunk + systemErrors[r];
       errors[r] = systemErrors[r];
     }
   });
-  return errors;
+  return { lowest, errors };
+}
+
+/**
+ * How much less than its true cost the cheapest costs on average. What the best decisions cost is the
+ * same for all systems, and is left out of all costs: none is then below zero.
+ */
+function meanLuck(costs, among, shrinkage, drawn, { least, shared }) {
+  const above = costs.map((cost, i) => cost - least[i]);
+  const variance = shared[costs.length];
+  const varies = shared.some((value) => value !== 0);
+  const covariance = among.map((row, i) => row.map((value, j) => value - shared[i] - shared[j] + variance));
+  const errorsAbove = varies ? errorDraws(covariance, canonicalOrder(above, covariance), DRAWS, true).draw(DRAWS) : drawn;
+  const { lowest, errors } = errorsOfCheapest(above, shrinkage, errorsAbove);
+  return Math.max(0, -sum(errors.map((error, r) => error + Math.max(0, -lowest[r]))) / DRAWS);
 }
 
 /** The effect of selecting the cheapest: bias of its cost, and how far its upper bound moves up. */
-function selectionEffect({ covariance, winner, drawn, errors }, level, against) {
+function selectionEffect({ covariance, winner, drawn, errors, bias }, level, against) {
   const last = covariance.length - 1; // the system that the cheapest is compared with
   const differences = against ? errors.map((error, r) => error - drawn[last][r]) : errors.slice();
   differences.sort();
@@ -302,7 +324,7 @@ function selectionEffect({ covariance, winner, drawn, errors }, level, against) 
   const quantile = low + (position % 1) * (high - low);
   const variance = against ? differenceVariances(covariance)[winner][last] : covariance[winner][winner];
   const excess = normalQuantile(tail) * Math.sqrt(variance) - quantile;
-  return { bias: Math.max(0, -sum(errors) / DRAWS), reach: Math.max(0, excess) };
+  return { bias, reach: Math.max(0, excess) };
 }
 
 /**

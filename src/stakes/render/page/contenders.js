@@ -80,11 +80,11 @@ function errorsOf(systems, costs, prior) {
 }
 
 /** The systems that are statistically indistinguishable from the cheapest, and excess costs over it. */
-function contendersOf(estimates, { strata, fittingVariance, covarianceAmong }) {
+function contendersOf(estimates, isConstant, { strata, fittingVariance, covarianceAmong }) {
   const alpha = 1 - DATA.level;
   const size = estimates.length;
   const tiedBest = lowestOf(estimates);
-  const [best] = tiedBest;
+  const best = (tiedBest.length > 1 ? tiedBest.find(isConstant) : undefined) ?? tiedBest[0]; // the simpler one
   const law = lazy(() => maxLaw(estimates, covarianceAmong(range(size))));
   const isContender = memoized((i) => {
     if (tiedBest.includes(i)) return true;
@@ -118,15 +118,17 @@ function contendersOf(estimates, { strata, fittingVariance, covarianceAmong }) {
   return { best, tiedBest, isContender, contenders, more, standardError };
 }
 
+/** Whether a system always makes this decision, and costs nothing to run. */
+const isAlways = ({ running, counts }, decision) =>
+  !running && counts.every((row) => row.every((cases, d) => d === decision || cases === 0));
+
 /** Comparison of some systems with the best constant decision. */
 function constantRival(systems, estimates, costs, prior, naive, { factors, gaps, fittingCovariance }) {
   const counts = systems[0].counts.map((row) => row.map((_, d) => (d === naive.decision ? sum(row) : 0)));
   const constant = { counts, source: -1, deviations: deviationsOf({ counts }, costs, prior) };
   const pairWith = (rows) =>
     rows.map((row) => row.flatMap((_, d) => row.map((cases) => (d === naive.decision ? cases : 0))));
-  /** Whether a system always makes this decision, and costs nothing to run. */
-  const isSame = (i) =>
-    !systems[i].running && systems[i].counts.every((row) => row.every((cases, d) => d === naive.decision || cases === 0));
+  const isSame = (i) => isAlways(systems[i], naive.decision);
   const constantRange = costs.map((row) => [row[naive.decision], row[naive.decision]]);
   const strata = memoized((i) => {
     const possible = differenceRange(constantRange, costRange(costs, systems[i].available));
@@ -145,8 +147,27 @@ function constantRival(systems, estimates, costs, prior, naive, { factors, gaps,
   return { isSame, saving, leastSaving, covarianceWith, variance, name: `always ${decisions[naive.decision]}` };
 }
 
+/**
+ * What the best decision about every case costs: `least` with what a system costs to run, and how its
+ * error varies with those of the costs; it does not if the prior is stated.
+ */
+function bestDecisions(systems, costs, prior, classShares) {
+  const best = costs.map((row) => Math.min(...row));
+  const sizes = systems[0].counts.map(sum);
+  const cases = sum(sizes);
+  const mean = dot(best, sizes) / cases;
+  const varies = !prior && cases > 1 && best.some((cost) => cost !== best[0]);
+  const covariance = (totals) =>
+    varies ? sum(totals.map((total, k) => total * (best[k] - mean))) / (cases * (cases - 1)) : 0;
+  return {
+    least: (i) => dot(best, classShares) + systems[i].running,
+    covarianceWith: (i) => covariance(systems[i].counts.map((row, k) => dot(row, costs[k]))),
+    variance: covariance(sizes.map((size, k) => size * best[k])),
+  };
+}
+
 /** What is expected of the cheapest once deployed: it was chosen, and part of its low cost is luck. */
-function selectionOf(estimates, compared, constant, { covarianceAmong }) {
+function selectionOf(estimates, compared, constant, bestPossible, { covarianceAmong }) {
   const { contenders, best, tiedBest, standardError } = compared;
   const inInputOrder = lazy(() => contenders().slice().sort((a, b) => a - b));
   const isChosen = () => inInputOrder().length > 1;
@@ -156,7 +177,9 @@ function selectionOf(estimates, compared, constant, { covarianceAmong }) {
     const withConstant = rivals.map(constant.covarianceWith);
     const bordered = covarianceAmong(rivals).map((row, i) => [...row, withConstant[i]]);
     const covariance = [...bordered, [...withConstant, constant.variance]];
-    return choiceDraws(rivals.map((i) => estimates[i]), covariance, rivals.indexOf(best));
+    const least = rivals.map(bestPossible.least);
+    const shared = [...rivals.map(bestPossible.covarianceWith), bestPossible.variance];
+    return choiceDraws(rivals.map((i) => estimates[i]), covariance, rivals.indexOf(best), { least, shared });
   });
   const effectOf = (against) => (isChosen() ? selectionEffect(draws(), DATA.level, against) : { bias: 0, reach: 0 });
   const effect = lazy(() => effectOf(false));
@@ -196,10 +219,11 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
   const estimates = systems.map((system) => system.cost - base);
   const naive = naiveDecision(costs, classShares);
   const errors = errorsOf(systems, costs, prior);
-  const compared = contendersOf(estimates, errors);
-  const { best, contenders, isContender, more } = compared;
   const constant = constantRival(systems, estimates, costs, prior, naive, errors);
-  const selection = selectionOf(estimates, compared, constant, errors);
+  const compared = contendersOf(estimates, constant.isSame, errors);
+  const { best, contenders, isContender, more } = compared;
+  const bestPossible = bestDecisions(systems, costs, prior, classShares);
+  const selection = selectionOf(estimates, compared, constant, bestPossible, errors);
   const strata = memoized((i) => {
     const { counts, available, running } = systems[i];
     return strataOf(counts, costs, costRange(costs, available), prior, running);

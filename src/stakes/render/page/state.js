@@ -202,12 +202,15 @@ function bestWithoutModel(naive, noModel, slack) {
 }
 
 /** Systems in the order of the table: those that may be deployed, the best first, then the bounds. */
-function rankedSystems(systems) {
+function rankedSystems(systems, naive) {
   const undefinedLast = (system) => Number(Number.isNaN(system.cost));
   const sorted = [...systems].sort((a, b) => undefinedLast(a) - undefinedLast(b) || a.cost - b.cost || 0);
   const candidates = systems.filter((system) => system.candidate);
   const deployable = candidates.length ? candidates : systems;
-  const best = deployable[lowestOf(deployable.map((system) => system.cost))[0] ?? 0]; // the first of those that tie
+  const tiedBest = lowestOf(deployable.map((system) => system.cost)).map((i) => deployable[i]);
+  // of those that tie, one that decides without looking, or the first
+  const constant = tiedBest.length > 1 ? tiedBest.find((system) => isAlways(system, naive.decision)) : undefined;
+  const best = constant ?? tiedBest[0] ?? deployable[0];
   const bounds = sorted.filter((system) => !deployable.includes(system));
   const others = sorted.filter((system) => deployable.includes(system) && system !== best);
   return { deployable, best, others, bounds };
@@ -226,7 +229,7 @@ function evaluate(stakes) {
     withCosts(system, decide(system, stakes), stakes, span),
   );
   const noModel = NO_MODEL && withCosts(NO_MODEL, { counts: NO_MODEL.counts }, stakes, span);
-  const { deployable, best, others, bounds } = rankedSystems(systems);
+  const { deployable, best, others, bounds } = rankedSystems(systems, naive);
   const constant = constantRules(systems[0].counts, costs, prior, decisions);
   const otherModels = others.filter((system) => system.model !== best.model);
   const slack = TIE * Math.abs(naive.cost);
