@@ -83,7 +83,7 @@ const movesTo = ({ move, value }, from = "") =>
 
 /** How far that is from now: a multiple of the cost, or the other decision that costs as much. */
 function farFromNow({ move: { k, d, now }, value }) {
-  if (d === null) return "";
+  if (d === null || Math.abs(value - now) < 0.1 * now) return ""; // near enough to be seen
   if (now > 0 && value > 0) return value < 2 * now ? `, ${wholePercent(value / now)} of today’s` : `, ${short(value / now, 2)} times today’s`;
   const asMuch = decisions.filter((_, e) => e !== d && state.costs[k][e] === value);
   return asMuch.length ? `, as much as ${asMuch[0]}` : "";

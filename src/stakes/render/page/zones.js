@@ -169,11 +169,11 @@ function joinedZones(zones, isSliver) {
 const MOST_LOST = 0.05; // of a zone, by rounding its ends
 
 /** Texts of the ends of a zone, rounded to few digits so that both lie in it; the axis has its own ends. */
-function endsInWords({ from, to, low, high }, { ends, rounded, domain }) {
+function endsInWords({ from, to, low, high }, { ends, rounded, as, domain }) {
   const [first, last] = [low === domain[0], high === domain[1]];
   const lost = (digits) => {
-    const [start, end] = [first ? low : rounded(from, digits, true).value, last ? high : rounded(to, digits, false).value];
-    return 1 - (end - start) / (rounded(high, 15, false).value - rounded(low, 15, true).value);
+    const [start, end] = [first ? as(from) : rounded(from, digits, true).value, last ? as(to) : rounded(to, digits, false).value];
+    return 1 - (end - start) / (as(to) - as(from));
   };
   const digits = [2, 3].find((count) => lost(count) < MOST_LOST) ?? [3, 4, 5].find((count) => lost(count) < 1) ?? 6;
   return [first ? ends[0] : rounded(from, digits, true).text, last ? ends[1] : rounded(to, digits, false).text];
@@ -193,7 +193,7 @@ function drawZones({ id, name, bounds: [low, high], now, ends, rounded, formatEx
     !(zone.low <= now && now <= zone.high) && within(zone.high) - within(zone.low) < NARROWEST * (high - low);
   const shown = joinedZones(zones, isSliver).map((zone) => {
     const models = modelsOf(zone.names);
-    const [start, end] = endsInWords(zone, { ends, rounded, domain: [zones[0].low, zones[zones.length - 1].high] });
+    const [start, end] = endsInWords(zone, { ends, rounded, as, domain: [zones[0].low, zones[zones.length - 1].high] });
     return {
       low: within(zone.low),
       high: within(zone.high),
