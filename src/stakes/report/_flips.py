@@ -10,6 +10,7 @@ recommended changes at or before a flip, as a close call where it is before.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from math import exp, inf, isfinite, log, nan
 from typing import Protocol
@@ -123,13 +124,22 @@ def _flip_and_change(
 ) -> Flip:
     """Where a choice is ruled out as a number moves, and where something else is recommended."""
     flip = flip_of(move, there, choice)
-    low, high = (_first(move, side, lambda x: there(x).verdict not in choice) for side in (-1, 1))
+    finer = replace(move, steps=tuple(_finer(move.steps)))
+    low, high = (_first(finer, side, lambda x: there(x).verdict not in choice) for side in (-1, 1))
     return flip._but(
         changes_low=low,
         changes_high=high,
         recommended_below=there(low).verdict if isfinite(low) else None,
         recommended_above=there(high).verdict if isfinite(high) else None,
     )
+
+
+def _finer(steps: tuple[float, ...]) -> Iterator[float]:
+    """Steps in four parts each: recommendations change and change back within short ranges."""
+    for before, step in zip((0.0, *steps), steps, strict=False):
+        for part in (0.75, 0.5, 0.25):
+            yield step - part * (step - before)
+        yield step
 
 
 def zones_of(report: ReportLike, *, kept: bool) -> Regions:

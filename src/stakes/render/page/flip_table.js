@@ -63,7 +63,7 @@ function flipsHint() {
   const certainty = JOINT
     ? "Today’s choice cannot be ruled out until the data can tell that something else is cheaper; what is recommended may change before, as a close call."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
-  return tied(`Each number moved alone. ${decided} ${certainty}${limitation} The nearest first, by the factor on a number; moves from or to zero last. Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `; of all ${ALL_MOVES} numbers, the ${MOST_MOVES} that make another system as cheap soonest` : ""}.`);
+  return tied(`Each number moved alone. ${decided} ${certainty}${limitation} The nearest first, by the factor on a number; moves from or to zero last. Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `; of all ${ALL_MOVES} numbers, the ${MOST_MOVES} that make another system as cheap soonest` : ""}. Numbers move in steps: a change that lasts for less than one may be missed.`);
 }
 
 /** What was found of one kind, `change` or `flip`, on both sides of all numbers, the nearest first. */

@@ -103,10 +103,10 @@ const roundedAway = (value, now, digits) =>
  * nothing does over the whole range. First in growing steps, then by bisection; a generator, so that
  * the page can respond between steps.
  */
-function* searchFirst(move, side, differsAt) {
+function* searchFirst(move, side, differsAt, steps = move.steps) {
   const [least, most] = move.bounds;
   let [near, far] = [move.now, null];
-  for (const step of move.steps) {
+  for (const step of steps) {
     const value = clamped(move.shift(move.now, side * step), move.bounds);
     if (value === near || (value - move.now) * side <= 0) break;
     yield;
@@ -131,6 +131,12 @@ function* searchFirst(move, side, differsAt) {
   return null;
 }
 
+// Recommendations change and change back within short ranges, so that each step is divided; with many
+// systems that would take too long.
+const PARTS_OF_STEP = SYSTEMS.length > 30 ? 1 : 4;
+const finerSteps = (steps) =>
+  steps.flatMap((step, i) => range(PARTS_OF_STEP).map((part) => step - (1 - (part + 1) / PARTS_OF_STEP) * (step - (steps[i - 1] ?? 0))));
+
 /**
  * What a number that moves to one side changes: `flip`, where the choice is ruled out, and `change`,
  * where something else is recommended. That comes first, most often as a close call.
@@ -140,7 +146,8 @@ function* searchSide(move, side, choice, kept) {
   const standing = memoized((value) => standingAt(move.stakesAt(value), kept));
   const isRuledOut = (value) => !names.some((name) => standing(value).isPossible(name));
   const ruledOut = yield* searchFirst(move, side, isRuledOut);
-  const changed = yield* searchFirst(move, side, (value) => !names.includes(standing(value).verdict()));
+  const isOther = (value) => !names.includes(standing(value).verdict());
+  const changed = yield* searchFirst(move, side, isOther, finerSteps(move.steps));
   const found = (value) => value !== null && { value, possible: standing(value).possible(), verdict: standing(value).verdict() };
   const change = found(changed) || null;
   return { flip: found(ruledOut) || null, change: change && { ...change, isClear: isRuledOut(changed) } };
