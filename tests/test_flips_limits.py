@@ -328,12 +328,12 @@ def test_the_nearest_change_is_that_of_the_smallest_ratio_and_is_said_in_plain_w
     still = Flip("limit on 1", 0.3, -inf, inf, (), ())
     assert said_of(report, limit, factor) == (  # 0.6 is nearer to 1 than 10 % to 30 %
         f"if you decide anew, {choice} cannot be ruled out until all costs of deciding 0 fall to "
-        "60 % of today's; then few (as is)."
+        "60 % of today's; then few (as is). What is recommended may change before."
     )
     assert said_of(report, still, factor).endswith(" No other value of the limit changes this.")
     assert said_of(report, limit) == (
         f"if you decide anew, {choice} cannot be ruled out until the limit (1: at most 30 % of "
-        "cases) falls to 10 %; then few (as is)."
+        "cases) falls to 10 %; then few (as is). What is recommended may change before."
     )
 
 

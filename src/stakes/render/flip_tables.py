@@ -97,7 +97,8 @@ def nearest_change(report: Report) -> str:
         until, then = _until(flip, side, report), _in_words(flip, side, report)
         still = any(map(_never, report.flips_under_limits[:1]))
         rest = " No other value of the limit changes this." if still else ""
-        return f"if you decide anew, {choice} cannot be ruled out until {until}; then {then}.{rest}"
+        ruled_out = f"if you decide anew, {choice} cannot be ruled out until {until}; then {then}."
+        return f"{ruled_out} What is recommended may change before.{rest}"
     if report.flips_under_limits:
         moved = "limit or cost" if len(report.flips_under_limits) > 1 else "limit"
         limits = [_flip_value(_end(*place)) for place in _nearest_flips(report)]
@@ -109,15 +110,30 @@ def nearest_change(report: Report) -> str:
 
 
 def _kept_change(report: Report) -> str:
-    """The nearest flip by today's decisions, in a sentence."""
+    """The nearest flip by today's decisions, in a sentence, and where the choice is ruled out."""
     for nearest in nearest_first(report.margins)[:1]:
-        *_, point, _, rival = next(_flips(nearest, _scale(report)))
+        *_, point, clear, rival = next(_flips(nearest, _scale(report)))
         if rival:
             cost = nearest.what.removeprefix(_FACTOR)
             now = f"(now {_now(nearest)})" if cost == nearest.what else "times today's"
-            moves = f"{'falls' if point.startswith('below') else 'rises'} {point} {now}"
-            return f"if today's decisions stay, {rival} costs as little once the {cost} {moves}."
+            moves = "falls" if point.startswith("below") else "rises"
+            begin = f"if today's decisions stay, {rival} costs as little once the {cost} {moves}"
+            return f"{begin} {point} {now}{_ruled_out(report, moves, point, clear)}."
     return "none, if today's decisions stay: no number that is moved alone changes this."
+
+
+def _ruled_out(report: Report, moves: str, point: str, clear: str) -> str:
+    """Where it is clear that today's choice costs more, as the rest of a sentence."""
+    verdict, best = report.verdict, report.best
+    by_cases = verdict.deploy is None and best.cost.value < report.naive.cost
+    choice = best.name if by_cases else verdict.cheapest or verdict.unaided
+    if clear == point:
+        return f"; then {choice} is ruled out"
+    if clear == "–":
+        return ""
+    return f", a close call; {choice} cannot be ruled out " + (
+        "however far it moves" if clear == "never" else f"until it {moves} {clear}"
+    )
 
 
 def anew_section(report: Report) -> Section | None:

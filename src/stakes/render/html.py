@@ -37,7 +37,7 @@ _SCRIPTS = (
     *("numbers", "cheapest", "intervals", "comparisons", "digits", "text", "charts"),
     *("line_names", "bands", "state", "pairs", "contenders", "inputs", "rule", "sections"),
     *("money", "changes", "tables", "curves", "reliability", "regions", "cuts", "explorer", "fold"),
-    *("paper", "schedule", "share", "flips", "zones", "page"),
+    *("paper", "schedule", "share", "choices", "flips", "flip_table", "zones", "page"),
 )
 
 

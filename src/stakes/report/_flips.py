@@ -3,13 +3,16 @@
 The choice is what the verdict recommends. It flips where the data show that something else is
 cheaper: another system, by the rule of the contenders, or a constant decision. Numbers are moved in
 growing steps, and bisection of the last step finds the first flip. A choice whose decisions follow
-the numbers may be possible again farther away, because decisions change case by case.
+the numbers may be possible again farther away, because decisions change case by case. What is
+recommended changes at or before a flip, as a close call where it is before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import exp, inf, log
+from dataclasses import replace
+from functools import cache
+from math import exp, inf, isfinite, log, nan
 from typing import Protocol
 
 import numpy as np
@@ -20,7 +23,7 @@ from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.regions import Region, Regions
 from stakes.report._findings import BAYES
-from stakes.report._other_stakes import Stakes
+from stakes.report._other_stakes import MovedCosts, Stakes
 from stakes.report._pairs import ReportLike
 
 FARTHEST = 20.0  # times the largest cost; flips farther out are not looked for
@@ -75,6 +78,9 @@ class Flip(Value):
     value : its present value
     low, high : the flips below and above the value; infinite where none was found
     below, above : what may be the cheapest there, the cheapest first
+    changes_low, changes_high : where something else is recommended, clear or not; infinite where
+        none was found, nan under a limit, where it is not looked for
+    recommended_below, recommended_above : what is recommended there
 
     Examples
     --------
@@ -87,6 +93,8 @@ class Flip(Value):
     >>> flip = report.flips()[2]
     >>> flip.what, flip.value, round(flip.low, 1), flip.below, flip.high
     ('cost of 0 for 1', 9.0, 0.7, ('always 0',), inf)
+    >>> round(flip.changes_low, 1), flip.recommended_below
+    (1.0, 'always 0')
     """
 
     what: str
@@ -95,16 +103,43 @@ class Flip(Value):
     high: float
     below: tuple[str, ...]
     above: tuple[str, ...]
+    changes_low: float = nan
+    changes_high: float = nan
+    recommended_below: str | None = None
+    recommended_above: str | None = None
 
 
 def all_flips(report: ReportLike, *, kept: bool) -> tuple[Flip, ...]:
     """The flips of all costs, class by class, and of all priors; for two classes, of the second."""
-    stakes, choice = Stakes(report), _choices(report)
+    stakes, choice = Stakes(report), _choices(report, kept=kept)
 
-    def there(at: _Place) -> Callable[[float], Possible]:
-        return lambda value: stakes.moved(*at(value), kept=kept)
+    def there(at: _Place) -> Callable[[float], MovedCosts]:
+        return cache(lambda value: stakes.moved(*at(value), kept=kept))
 
-    return tuple(flip_of(move, there(at), choice) for move, at in _moves(report))
+    return tuple(_flip_and_change(move, there(at), choice) for move, at in _moves(report))
+
+
+def _flip_and_change(
+    move: MovedNumber, there: Callable[[float], MovedCosts], choice: tuple[str, ...]
+) -> Flip:
+    """Where a choice is ruled out as a number moves, and where something else is recommended."""
+    flip = flip_of(move, there, choice)
+    finer = replace(move, steps=tuple(_finer(move.steps)))
+    low, high = (_first(finer, side, lambda x: there(x).verdict not in choice) for side in (-1, 1))
+    return flip._but(
+        changes_low=low,
+        changes_high=high,
+        recommended_below=there(low).verdict if isfinite(low) else None,
+        recommended_above=there(high).verdict if isfinite(high) else None,
+    )
+
+
+def _finer(steps: tuple[float, ...]) -> Iterator[float]:
+    """Steps in four parts each: recommendations change and change back within short ranges."""
+    for before, step in zip((0.0, *steps), steps, strict=False):
+        for part in (0.75, 0.5, 0.25):
+            yield step - part * (step - before)
+        yield step
 
 
 def zones_of(report: ReportLike, *, kept: bool) -> Regions:
@@ -150,15 +185,18 @@ def _zone_after(
     return near, far, beyond
 
 
-def _choices(report: ReportLike) -> tuple[str, ...]:
+def _choices(report: ReportLike, *, kept: bool) -> tuple[str, ...]:
     """The names of what the verdict recommends.
 
-    Posteriors that are used as they come count as moved once the prior moves.
+    Where the prior is that for which posteriors hold, only another one has posteriors that are
+    moved to it. "As is" and "moved" are then one choice, if decisions are made anew.
     """
     deploy = report.verdict.deploy
     if deploy is None:
         return (always(report.naive.decision),)
-    return (deploy.name, f"{deploy.model} (moved)") if deploy.rule == BAYES else (deploy.name,)
+    moved = f"{deploy.model} (moved)"
+    known = any(system.name == moved for system in report.systems)
+    return (deploy.name, moved) if deploy.rule == BAYES and not (known or kept) else (deploy.name,)
 
 
 @record
@@ -297,35 +335,36 @@ def flip_of(move: MovedNumber, there: Callable[[float], Possible], choice: tuple
     >>> flip.low, round(flip.high, 1), flip.above
     (-inf, 2.0, ('old',))
     """
-    (low, below), (high, above) = (_leaving(move, side, there, choice) for side in (-1, 1))
+
+    def ruled_out(value: float) -> bool:
+        elsewhere = there(value)
+        return not any(elsewhere.is_possible(name) for name in choice)
+
+    low, high = (_first(move, side, ruled_out) for side in (-1, 1))
+    below, above = (there(end).possible if isfinite(end) else () for end in (low, high))
     return Flip(move.what, move.value, low, high, below, above)
 
 
-def _leaving(
-    move: MovedNumber, side: int, there: Callable[[float], Possible], choice: tuple[str, ...]
-) -> tuple[float, tuple[str, ...]]:
-    def stays(value: float) -> bool:
-        elsewhere = there(value)
-        return any(elsewhere.is_possible(name) for name in choice)
-
-    # Growing steps first: the choice may be possible again farther out, and the first flip counts.
+def _first(move: MovedNumber, side: int, differs: Callable[[float], bool]) -> float:
+    """The nearest value on one side at which something differs; infinite where nothing does."""
+    # Growing steps first: farther out it may be as before again, and the nearest value counts.
     near, far = move.value, None
     for step in move.steps:
         value = move.stepped(side * step)
         if value == near or (value - move.value) * side <= 0:
             break
-        if not stays(value):
+        if differs(value):
             far = value
             break
         near = value
     if far is None:
-        return side * inf, ()
+        return side * inf
     for _ in range(move.halvings):
         if abs(far - near) <= move.precision * abs(far - move.value):
             break
         middle = move.between(near, far)
-        near, far = (middle, far) if stays(middle) else (near, middle)
-    return far, there(far).possible
+        near, far = (near, middle) if differs(middle) else (middle, far)
+    return far
 
 
 def read_decisions(decisions: Label) -> bool:

@@ -114,8 +114,7 @@ class MovedCosts(SystemCosts):
     @property
     def verdict(self) -> str:
         """What to deploy: a system, or a constant decision where none is expected to save."""
-        saves = self.expected_saving(self.cheapest).value > 0
-        return self.cheapest if saves else self.unaided
+        return self.cheapest if self._saves else self.unaided
 
     def is_possible(self, name: str) -> bool:
         """Whether a system or a constant decision is in `possible`, without computing the others.
@@ -140,11 +139,8 @@ class MovedCosts(SystemCosts):
         """
         alike = self.is_unaided(self.cheapest)
         if name == self.unaided:
-            saved = self._plain_saving
-            # Where the saving is this clear, the correction for the choice cannot undo it.
-            sure = saved.low > 0 and saved.low >= 3 * (saved.value - saved.low)
-            doubtful = not sure and self.expected_saving(self.cheapest).low <= 0
-            return alike or saved.low <= 0 or doubtful
+            doubtful = not self._saves_clearly and self.expected_saving(self.cheapest).low <= 0
+            return alike or self._plain_saving.low <= 0 or doubtful
         if not any(system.name == name for system in self.decided):
             return False
         if alike:
@@ -166,6 +162,19 @@ class MovedCosts(SystemCosts):
     def _plain_saving(self) -> Measured:
         """The saving of the cheapest system, without the correction."""
         return self.saving(self.cheapest)
+
+    @property
+    def _saves_clearly(self) -> bool:
+        """Whether the cheapest saves so much that the correction for the choice cannot undo it."""
+        saved = self._plain_saving
+        return saved.low > 0 and saved.low >= 3 * (saved.value - saved.low)
+
+    @property
+    def _saves(self) -> bool:
+        """Whether the cheapest is expected to save; the correction makes no saving of a loss."""
+        if self._saves_clearly or self._plain_saving.value <= 0:
+            return self._saves_clearly
+        return self.expected_saving(self.cheapest).value > 0
 
     def _decided(self, name: str) -> Decided:
         """What a system decides, or what is decided without a model."""

@@ -10,25 +10,22 @@ function textWithInterval(interval, level = `${percent(DATA.level)} interval `) 
 /** The recommendation of the report and the current one, and whether the data can tell them apart. */
 function wasAndNow({ inference }) {
   const [was, now] = [reportedChoice, choiceNow()];
-  if (!inference) {
-    const doubt = "how sure that is cannot be said from this page: evaluate again with these costs";
-    return was === now
-      ? `Still ${now}, by the costs on these cases; ${doubt}.`
-      : `Was ${was}, now ${now}, by the costs on these cases; ${doubt}.`;
-  }
-  const others = inference.possible().filter((name) => name !== now);
+  const still = was === now ? now : `${modelOf(now)}, with its probabilities moved to this prior`;
+  const compared = isSameChoice(was, now) ? `Still ${still}` : `Was ${was}, now ${now}`;
+  if (!inference) return `${compared}, by the costs on these cases; how sure that is cannot be said from this page: evaluate again with these costs.`;
+  const others = inference.possible().filter((name) => !isSameChoice(name, now));
+  const namesOfWas = namesOfChoice(was).filter((name) => others.includes(name));
   // rules of the models that are among the cheapest and named anyway need no mention
-  const compared = new Set([was, now].filter((name) => name === now || others.includes(name)).map(modelOf));
-  const rest = others.filter((name) => !compared.has(modelOf(name)));
+  const named = new Set([now, ...namesOfWas].map(modelOf));
+  const rest = others.filter((name) => !named.has(modelOf(name)));
   const otherNames = inWords(rest.length ? rest : others, was);
-  const doubt = others.length ? `, but the data cannot tell ${now} from ${otherNames}` : "";
-  if (was === now)
-    return others.length ? `Still ${now}, but the data cannot tell it from ${otherNames}.` : `Still ${now}, clearly the cheapest.`;
-  if (others.includes(was))
-    return `Was ${was}, now ${now}, but the data cannot tell them apart${rest.length ? `, nor from ${otherNames}` : ""}.`;
-  if (inference.isConstant(was) && now === inference.constant)
-    return `Was ${was}, now ${now}: ${was} decides the same here${doubt}.`;
-  return `Was ${was}, now ${now}: ${was} clearly costs more here${doubt}.`;
+  if (isSameChoice(was, now)) return `${compared}${others.length ? `, but the data cannot tell it from ${otherNames}` : ", clearly the cheapest"}.`;
+  if (namesOfWas.length) {
+    const apart = namesOfWas.includes(was) ? "them apart" : `it from ${namesOfWas[0]}`;
+    return `${compared}, but the data cannot tell ${apart}${rest.length ? `, nor from ${otherNames}` : ""}.`;
+  }
+  const reason = inference.isConstant(was) && now === inference.constant ? "decides the same here" : "clearly costs more here";
+  return `${compared}: ${was} ${reason}${others.length ? `, but the data cannot tell ${now} from ${otherNames}` : ""}.`;
 }
 
 /** Whether a new evaluation under these stakes would give a slightly different cost. */
@@ -36,11 +33,13 @@ const isApproximate = (system) =>
   !TERMS && system.way !== "fixed" && (system.way === "recalibrated" || MODELS[system.model].binned);
 
 /** Limitations of the numbers: decisions that do not change, calibration maps of the report. */
-function limitsOfChange({ best, inference }) {
+function limitsOfChange({ best, inference, prior }) {
+  const known = inference && isPriorSet(prior) ? ["The prior that you set counts as known; the intervals of the report allow for its being estimated from the data."] : [];
   if (best.way === "fixed" && dependsOnStakes(best))
-    return ["Decisions made anew for your stakes may cost less: evaluate again with these costs."];
+    return ["Decisions made anew for your stakes may cost less: evaluate again with these costs.", ...known];
   return [
     ...(isApproximate(best) ? ["Approximate, mostly to within a few percent: see “≈” below."] : []),
+    ...known,
     ...(inference ? [] : [`Intervals and chances hold for the stakes of the report only: ${whyUnsure()}. Reset to see them.`]),
   ];
 }

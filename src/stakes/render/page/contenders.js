@@ -239,21 +239,28 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
       : selection.saving(constant.saving(best), constant.leastSaving(best), 1e-12 * Math.abs(naive.cost + base)),
   );
   const indexOf = (name) => systems.findIndex((system) => system.name === name);
+  /** Whether the cheapest saves so much that the correction for selection, which takes long, cannot undo it. */
+  const savesClearly = lazy(() => {
+    const [, low] = constant.saving(best);
+    return low > 0 && low >= 3 * (naive.cost - estimates[best] - low);
+  });
+  // the correction moves the lower bound of the saving down, and leaves the upper one
+  const mayLose = lazy(() => constant.saving(best)[1] <= 0 || (!savesClearly() && saving()[1] <= 0));
+  const maySave = () => constant.saving(best)[2] > 0;
   /** Everything that may be the cheapest: contenders, and the best constant decision. */
   const possible = lazy(() => {
-    const [, low, high] = saving();
     // if the cheapest always makes the same decision, other systems may still be cheaper
-    const others = constant.isSame(best) ? contenders().filter((i) => constant.saving(i)[2] > 0) : high > 0 ? contenders() : [];
-    return [...others.map((i) => systems[i].name), ...(low <= 0 ? [constant.name] : [])];
+    const others = constant.isSame(best) ? contenders().filter((i) => constant.saving(i)[2] > 0) : maySave() ? contenders() : [];
+    return [...others.map((i) => systems[i].name), ...(mayLose() ? [constant.name] : [])];
   });
   /** Whether one name is among them; faster than the whole list. */
   const isPossible = (name) => {
-    const [, low, high] = constant.saving(best);
     const i = indexOf(name);
-    if (i >= 0) return (constant.isSame(best) ? constant.saving(i)[2] : high) > 0 && isContender(i);
-    // the correction for selection takes long, and is too small to matter far above zero
-    return name === constant.name && (low <= 0 || (low < 3 * (naive.cost - estimates[best] - low) && saving()[1] <= 0));
+    if (i < 0) return name === constant.name && mayLose();
+    return (constant.isSame(best) ? constant.saving(i)[2] > 0 : maySave()) && isContender(i);
   };
+  // the correction never makes a saving out of a loss
+  const saves = () => savesClearly() || (constant.saving(best)[0] > 0 && saving()[0] > 0);
   return {
     best: systems[best].name,
     cost: (name) => withBase(costAboveBase(indexOf(name))),
@@ -268,7 +275,7 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
     possible,
     isPossible,
     isConstant: (name) => indexOf(name) >= 0 && constant.isSame(indexOf(name)),
-    verdict: () => (saving()[0] > 0 ? systems[best].name : constant.name),
+    verdict: () => (saves() ? systems[best].name : constant.name),
     constant: constant.name,
   };
 }
@@ -289,14 +296,20 @@ function intervalOfSystem(system, stakes, reachableNow) {
 }
 
 /** The prior if it is stated; null if it is estimated by the class shares of the sample. */
-const statedPrior = (prior) =>
-  DATA.prior_stated || String(prior) !== String(REPORTED.prior) ? prior : null;
+const statedPrior = (prior) => (DATA.prior_stated || isOtherPrior(prior) ? prior : null);
+const isOtherPrior = (prior) => String(prior) !== String(REPORTED.prior);
 
-/** Inference about the candidates among some systems; null if the page lacks what it needs. */
-function inferenceAt(systems, { costs, prior }, reachableNow) {
+/** Whether the report estimates the class shares, and the reader has set others: these count as known. */
+const isPriorSet = (prior) => !DATA.prior_stated && isOtherPrior(prior);
+
+/**
+ * Inference about the candidates among some systems; null if the page lacks what it needs. With
+ * `priorIsKnown`, class shares count as known even if they are those of the data.
+ */
+function inferenceAt(systems, { costs, prior, priorIsKnown = false }, reachableNow) {
   const rivals = systems.filter((system) => system.candidate);
   if (!JOINT || TERMS || !rivals.length || rivals.some((system) => !Number.isFinite(system.cost))) return null;
-  return inferenceOf(rivals, costs, statedPrior(prior), reachableNow || reachable(costs), prior);
+  return inferenceOf(rivals, costs, priorIsKnown ? prior : statedPrior(prior), reachableNow || reachable(costs), prior);
 }
 
 // The source of each system, and its sampling variance at the stakes of the report, which scales the

@@ -274,7 +274,7 @@ def _table(
         return None
     pooled = n_scores > table.scores.size
     digits = 5 if pooled else 17  # of weights that are no whole numbers
-    scores, scale = _rounded(table, pooled, report, systems)
+    scores, scale = _rounded(table, report, systems)
     return {
         "scores": scores,
         "scale": scale,
@@ -291,15 +291,15 @@ def _packed(cases: list[Any]) -> list[Any] | str:
 
 
 def _rounded(
-    table: ScoreTable, pooled: bool, report: Report, systems: list[System]
+    table: ScoreTable, report: Report, systems: list[System]
 ) -> tuple[list[Any], float]:
     """Scores to few digits, if they stay distinct and lead to the decisions of the report.
 
-    The score of a pool stands for many scores, which differ by far more than its last digits.
-    Probabilities are written without their leading zeros: multiplied by a power of ten, the scale.
+    A page decides again at other stakes: with fewer digits a score may fall on the other side of a
+    threshold than in Python. Probabilities are written without their leading zeros: multiplied by a power of ten, the scale.
     """
     probabilities = bool(((table.scores >= 0) & (table.scores <= 1)).all())
-    for digits in (5, 7, 9) if pooled else (7, 9):
+    for digits in (8, 12):
         scale = 10.0**digits if probabilities else 1.0
         written = _short(table.scores * scale, digits)
         scores = np.array(written) / scale

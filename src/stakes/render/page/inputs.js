@@ -105,6 +105,10 @@ function priorWith(k, share) {
   return state.prior.map((classShare, i) => (i === k ? share : TWO ? 1 - share : scaled(classShare)));
 }
 
+const PRIOR_STEP = 0.05; // of the slider of a prior, in log-odds
+/** The share at a position of the slider of a prior. */
+const fromSliderOfShare = (odds) => fromPercent(Number((100 * fromLogOdds(odds)).toPrecision(6)));
+
 /** Field and slider of a prior in percent; the slider is in log-odds, so that small shares can be set. */
 function priorControl(k, change) {
   return control({
@@ -113,9 +117,9 @@ function priorControl(k, change) {
     write: (value) => change({ prior: priorWith(k, clamped(fromPercent(value), [0, 1])) }),
     field: { min: 0, max: 100 },
     slider: {
-      limits: () => ({ min: -7, max: 7, step: 0.05 }),
+      limits: () => ({ min: -7, max: 7, step: PRIOR_STEP }),
       to: (value) => clamped(logOdds(value / 100), [-9, 9]),
-      from: (odds) => Number((100 * fromLogOdds(odds)).toPrecision(6)),
+      from: (odds) => inPercent(fromSliderOfShare(odds)),
       format: (value) => percent(fromPercent(value)),
     },
   });

@@ -5,6 +5,7 @@ const PARTS = [
   ["controls", showInputs],
   ["verdict-title", showVerdict],
   ["facts", showTotal],
+  ["nearest-flip", showFlipsAge],
   ...(RULED ? [["rule-figure", showRule]] : []),
   ["systems", showSystems],
   ["money", showMoney],

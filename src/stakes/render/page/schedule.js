@@ -13,7 +13,7 @@ function isInView(id) {
   return node.checkVisibility() && box.bottom > -100 && box.top < innerHeight + 100;
 }
 
-const ALWAYS_SHOWN = 3; // parts that are always updated at once: inputs, verdict and facts
+const ALWAYS_SHOWN = 4; // parts that are always updated at once: inputs, verdict, facts, and whether flips are known
 
 /**
  * Update what is in view now, and the rest one part at a time once the stakes no longer change. All

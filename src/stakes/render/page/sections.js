@@ -50,7 +50,7 @@ function clarityOf({ inference, deploysModel }) {
   if (!deploysModel || !inference) return deploysModel ? "" : " · deploy none";
   const unsure = inference.saving()[1] <= 0;
   if (!COMPARED) return unsure ? " · its saving is not sure" : "";
-  const names = inference.contenders();
+  const names = inference.contenders().filter((name, i, all) => !all.slice(0, i).some((other) => isSameChoice(name, other)));
   const models = new Set(names.map((name) => SYSTEMS.find((system) => system.name === name)?.model ?? name));
   if (models.size > 1) return " · a close call";
   const clear = MODELS.length > 1 ? " · a clear model, " : " · ";
