@@ -134,7 +134,7 @@ def _stakes_section(problem: Problem) -> Section:
 def _large_stakes(problem: Problem) -> Section:
     """A sentence in place of a table that is too large to read."""
     unit = f" {problem.unit}" if problem.unit else ""
-    text = f"{problem.n_classes:,} classes and {problem.n_decisions:,} decisions"
+    text = f"{number(problem.n_classes)} classes and {number(problem.n_decisions)} decisions"
     if not problem.columns:
         low, high = number(float(problem.costs.min())), number(float(problem.costs.max()))
         text += f", whose costs run from {low} to {high}{unit}"
@@ -377,13 +377,20 @@ def _assumptions(report: Report) -> Section:
         ("cases", f"{number(assumed.n_cases)}{' (weighted)' if assumed.weighted else ''}"),
         *([] if assumed.engine in (None, "numpy") else [("rows", f"tallied by {assumed.engine}")]),
         *_operation(assumed),
-        ("calibrator", assumed.calibrator or "none"),
+        ("calibrator", calibrator_text(assumed)),
         ("clusters", "none" if assumed.clusters is None else number(assumed.clusters)),
         ("intervals", f"{_text.percent(assumed.level)}, profile likelihood"),
         ("random numbers", f"{drawn}seed {assumed.seed}"),
         ("made by", f"stakes {assumed.version}"),
     )
     return Section("Assumptions", sentences, Table(("assumption", "value"), rows))
+
+
+def calibrator_text(assumed: Assumptions) -> str:
+    """The calibrator in words."""
+    name = assumed.calibrator or "none"
+    chosen = "the map that predicts other folds best (Select)"
+    return name.replace("Select()", chosen) if name.startswith("Select()") else name
 
 
 def _operation(assumed: Assumptions) -> Iterator[tuple[str, str]]:
