@@ -826,6 +826,13 @@ def test_the_demo_writes_its_page_and_says_where(folder):
 
 
 @pytest.mark.slow
+def test_the_page_of_the_demo_names_its_data_and_says_that_it_is_the_example(folder):
+    run("demo")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Statlog German credit data, the example that comes with stakes" in page
+
+
+@pytest.mark.slow
 def test_the_numbers_of_the_demo():
     """The costs of decisions as they come, counted in SQL with the thresholds 0.06 and 0.7."""
     import duckdb

@@ -557,3 +557,21 @@ def test_a_bound_that_is_far_away_does_not_round_a_number_to_zero():
     assert [row[0] for row in column] == ["0.7", "1.0"]
     assert measured(0.002, -0.4, 0.4)[0] == "0.00"  # a difference that may be zero is
     assert measured(-0.698, -8285.0, -0.03)[0] == "−0.7"
+
+
+def test_the_name_of_a_line_covers_neither_line():
+    """As costs against coverage may be: the lower line hugs the axis, the upper one rises."""
+    shares = [i / 20 for i in range(1, 21)]
+    lines = {
+        "pays below": tuple((x, 1.2 * x**3) for x in shares),
+        "cost per decided case": tuple((x, 0.37 * x**3) for x in shares),
+    }
+    drawn = LinePicture("Cost against coverage", lines, "coverage", "per case").svg()
+    placed = r'<text class="line-name \w+" x="([\d.]+)" y="([\d.]+)" [^>]*"(\w+)">'
+    names = re.findall(placed, drawn)
+    assert len(names) == 2
+    dots = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', drawn)
+    for x, y, anchor in ((float(x), float(y), anchor) for x, y, anchor in names):
+        left, right = (x - 130, x) if anchor == "end" else (x, x + 130)
+        under = [float(cy) for cx, cy in dots if left <= float(cx) <= right]
+        assert not [cy for cy in under if y - 10 < cy < y + 3]

@@ -320,7 +320,7 @@ def test_a_contender_that_saves_nothing_on_these_cases_is_not_said_to_save():
         assert {name[0] for name in verdict.contenders} == set(names)
         start, stated = verdict.sentences[0].split("; ")
         assert start.endswith("the data cannot tell which is the cheapest")
-        assert stated.startswith("a saves about ")
+        assert stated.startswith(("a saves about ", "a saves less than "))
         assert stated.endswith(f" of what always deciding 0 costs, {rest} nothing on these cases.")
 
 
@@ -368,3 +368,18 @@ def test_a_correction_that_shows_is_explained():
     assert ": expect it to cost " in sentence
     assert sentence.endswith("but it was chosen on them, as the cheapest of 6 systems.")
     assert not isnan(report.verdict.cost.value)
+
+
+def test_a_tiny_saving_is_said_in_words():
+    """Two test results in 20,000 spare a cost: less than one percent, and not 0.0."""
+    y = np.repeat(["well", "ill"], [17_000, 3_000])
+    p = np.where(y == "ill", 0.5, 0.1)
+    p[-2:] = 0.999  # treated, which is the cheapest for the ill
+    decisions = ["wait", "test", "treat"]
+    costs = [[0, 1, 500], [20_000, 8, 0]]
+    problem = Problem(costs, classes=["well", "ill"], decisions=decisions, unit="EUR")
+    report = evaluate(y, {"net": p}, problem, calibrator=None)
+    [saves] = [text for text in report.verdict.sentences if text.startswith("Against")]
+    assert "less than 1 % of that" in saves
+    assert "saves 0.0" not in saves
+    assert "< 1" not in " ".join(report.verdict.sentences)

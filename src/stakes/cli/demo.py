@@ -19,6 +19,9 @@ CC BY 4.0; predictions out of fold).
 """
 
 
+_DATA = "Statlog German credit data, the example that comes with stakes"
+
+
 def demo_report() -> Report:
     """The report on the example predictions of the package."""
     models = {name: name for name in ("logistic", "forest", "boosting", "naive bayes")}
@@ -37,7 +40,7 @@ def demo(html: str) -> None:
     target = target_beside(html, (), "--html")
     refuse_other_than_page(target)
     report = demo_report()
-    report.to_html(target)
+    report.to_html(target, title="German credit: what the decisions cost", data=_DATA)
     notify(f"wrote {html}")
     put(_INTRODUCTION)
     print_report(report)

@@ -67,18 +67,18 @@ def _many_costs(problem: Problem) -> Iterator[Caveat]:
         yield Caveat(
             LEFT_OUT,
             f"Where the verdict would flip is not looked for: that is done for up to "
-            f"{MOST_COSTS:,} costs, and the problem has {n_costs(problem):,}.",
+            f"{number(MOST_COSTS)} costs, and the problem has {number(n_costs(problem))}.",
         )
 
 
 def _many_systems(evidence: Evidence, costs: SampledCosts) -> Iterator[Caveat]:
     if are_bounded(evidence, costs):
         yield Caveat(
-            LEFT_OUT,
-            f"The zones in which the data cannot tell are somewhat wider than necessary: how "
-            f"differences vary together while costs move is worked out for up to {MOST_RIVALS:,} "
-            f"systems. Here {len(costs.choice.names):,} are compared, with a bound that holds "
-            f"however their errors are related.",
+            "wide zones",
+            f"The zones in which the data cannot tell which system is cheaper are drawn somewhat "
+            f"wider than necessary, to be on the safe side: {number(len(costs.choice.names))} "
+            f"systems are compared, and the sharper calculation takes up to "
+            f"{number(MOST_RIVALS)}. Evaluate fewer models to see sharper zones.",
         )
 
 
@@ -124,10 +124,10 @@ def _prior_mismatch(evidence: Evidence, systems: tuple[System, ...]) -> Iterator
     moved = any(system.rule == MOVED for system in systems)
     yield Caveat(
         "prior mismatch",
-        f"The costs hold for a prior that differs from the data: {evidence.problem.classes[k]} is "
-        f"{percent(prior[k])} there and {percent(shares[k])} of these cases."
-        + " Posteriors are used as they are, and adjusted to the prior (moved)."
-        * moved,
+        f"The stakes are stated for cases of which {percent(prior[k])} are "
+        f"{evidence.problem.classes[k]}, but {percent(shares[k])} of these cases are."
+        + " So each model is tried twice: with its probabilities as they are, and with these "
+        "converted to the stated shares (moved)." * moved,
     )
 
 
@@ -255,8 +255,8 @@ def _few_carry(
     if share >= LARGE_SHARE:
         yield Caveat(
             "few cases carry the cost",
-            f"{TOP_CASES} of the {evidence.n_rows:,} cases are {whole_percent(share)} of the {of} "
-            f"of {best.name}: with such {of}s, other cases may well {of} more, and intervals cover "
+            f"{TOP_CASES} of the {number(evidence.n_rows)} cases are {whole_percent(share)} of the "
+            f"{of} of {best.name}: with such {of}s, other cases may well {of} more, and intervals cover "
             f"less often than they say.",
         )
 
@@ -305,8 +305,8 @@ def _weights(evidence: Evidence) -> Iterator[Caveat]:
     if evidence.sample.whole and total > evidence.n_rows:
         yield Caveat(
             "whole weights",
-            f"Weights are whole numbers and were read as numbers of cases: {evidence.n_rows:,} "
-            f"rows count as {total:,.0f} cases. {remedy}",
+            f"Weights are whole numbers and were read as numbers of cases: "
+            f"{number(evidence.n_rows)} rows count as {number(total)} cases. {remedy}",
         )
     elif not evidence.sample.whole:
         yield Caveat(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import isfinite, isnan
 
-from stakes._text import always, number, point, probability, whole_percent
+from stakes._text import always, number, point, probability, small_amount, whole_percent
 from stakes._value import record
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
@@ -185,13 +185,14 @@ class _Words:
         saved = [saving.value, *(blind - cost for cost in costs.values())]
         if not 0 < saving.value <= blind:
             return ""
-        least, most = (whole_percent(max(amount, 0.0) / blind) for amount in (min(saved), saved[0]))
+        least, most = (max(amount, 0.0) / blind for amount in (min(saved), saved[0]))
         what, two = f"of what {self._always} costs", len(names) == 2
         if min(saved) <= 0:
             rest = names[1] if two else "some of the others"
-            return f"; {names[0]} saves about {most} {what}, {rest} nothing on these cases"
-        share = least if least == most else f"{least} to {most}"
-        return f"; {'either' if two else 'each of them'} saves about {share} {what}"
+            share = _share_in_words(most, most)
+            return f"; {names[0]} saves {share} {what}, {rest} nothing on these cases"
+        share = _share_in_words(least, most)
+        return f"; {'either' if two else 'each of them'} saves {share} {what}"
 
     def deploy(self, best: System, expected: Measured) -> str:
         """What to deploy, and at what cost."""
@@ -214,11 +215,15 @@ class _Words:
             return "Nothing that needs no model keeps the limits."
         blind = self.naive.cost
         part = 0 < saving.value <= blind  # a share makes sense of a positive cost only
-        share = f", {whole_percent(saving.value / blind)} of that" if part else ""
+        share = f", {_bounded(saving.value / blind)} of that" if part else ""
+        amount = self._money(saving)
+        if part and not rounded(saving.value, saving).strip("−0.,"):  # but it is not zero
+            small = small_amount(saving.value, best.cost.value)
+            amount = " ".join(filter(None, [small, self.problem.unit]))
         sure = "" if not saving.low <= 0 else ", but the data cannot rule out that it saves nothing"
         return (
             f"Against {self._always}, which costs {self._blind(best)}, it saves "
-            f"{self._money(saving)} per case{self._span(saving)}{share}{sure}."
+            f"{amount} per case{self._span(saving)}{share}{sure}."
         )
 
     def all_break(self, best: System) -> str:
@@ -257,7 +262,8 @@ class _Words:
                 f"{self._chosen(best, expected)}"
             )
         if saving.value < 0:
-            return f"{which}: {self._always}, which costs {price}, is cheaper."
+            clearly = "" if saving.high < 0 else " on these cases, though not clearly"
+            return f"{which}: {self._always}, which costs {price}, is cheaper{clearly}."
         return f"{which}: {self._always} costs as little, {price}, and needs no model."
 
     def at_best(self, best: System, expected: Measured, saving: Measured) -> str:
@@ -287,6 +293,31 @@ class _Words:
         interval = "" if isnan(more.low) else f" ({span(more, self.level)}{adjusted})"
         amount = f"{self._money(more)} more per case{interval}"
         return f"The runner-up, {rival.name}, costs {amount}: {statement}."
+
+
+def _bounded(share: float) -> str:
+    """A share in whole percent, with words in place of signs.
+
+    >>> _bounded(0.004), _bounded(0.35), _bounded(0.996)
+    ('less than 1 %', '35 %', 'more than 99 %')
+    """
+    return whole_percent(share).replace("< ", "less than ").replace("> ", "more than ")
+
+
+def _share_in_words(least: float, most: float) -> str:
+    """One share or two in a sentence.
+
+    >>> _share_in_words(0.28, 0.35), _share_in_words(0.35, 0.35), _share_in_words(0.004, 0.005)
+    ('about 28 % to 35 %', 'about 35 %', 'less than 1 %')
+    >>> _share_in_words(0.004, 0.3)
+    'up to about 30 %'
+    """
+    low, high = _bounded(least), _bounded(most)
+    if low == high:
+        return f"about {low}" if low[0].isdigit() else low
+    if low[0].isdigit():
+        return f"about {low} to {high}"
+    return f"up to about {high}" if high[0].isdigit() else f"{low} to {high}"
 
 
 def _listed(names: list[str]) -> str:

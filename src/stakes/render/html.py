@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -26,11 +27,11 @@ from stakes.render.against import AGAINST
 from stakes.render.flip_tables import UNKNOWN, moves_factors, nearest_change
 from stakes.render.json import plain_value, refuse_too_long
 from stakes.render.key_figures import clarity, key_figures
-from stakes.render.layout import Table, tied
+from stakes.render.layout import NAME, Section, Table, middle, tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import explorable, page_data
-from stakes.render.systems import rules_explained
-from stakes.render.tables import QUALITY, four_digits, page_sections
+from stakes.render.systems import naive_breaks_limit, rules_explained
+from stakes.render.tables import QUALITY, calibrator_text, four_digits, page_sections
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
@@ -43,8 +44,13 @@ _SCRIPTS = (
 
 # Titles of the sections for readers who decide, in order; sections in neither list are an appendix.
 _FIRST = (
-    *("The stakes", "What would flip the verdict", "Cost of each system", "Bounds"),
+    *("The stakes", "What would change the verdict", "Cost of each system", "Bounds"),
     *("Systems that break a limit", "Limits", CAPACITY, AGAINST, UNKNOWN, "Where the money goes"),
+)
+# Sections that the script shows in its own way; without it their plain tables are shown.
+_LIVE_TITLES = (
+    *("Cost of each system", "Bounds", "Systems that break a limit", "Where the money goes"),
+    *("What metrics would have picked", QUALITY, "Loss of each way", "Slices"),
 )
 _ELSEWHERE = ("Verdict", "Caveats", "Assumptions")  # these have a place of their own on the page
 
@@ -91,7 +97,7 @@ def to_html(
     """
     refuse_too_long(report)
     still = _still(report)
-    parts = list(page_sections(report))
+    parts = [_in_words_of_page(part) for part in page_sections(report)]
     page = _template().render(
         report=report,
         identity={"title": title, "data": data, "date": date, "author": author},
@@ -113,11 +119,16 @@ def to_html(
         advice=[text for part in parts if part.title == QUALITY for text in part.sentences],
         compared=any(pick.clear is not None for pick in report.picks),
         posteriors=any(model.kind == "posteriors" for model in report.models),
+        calibrator=calibrator_text(report.assumptions),
         wholes=_wholes(report.problem),
         factors=moves_factors(report),
         explorable=explorable(report),
         no_thresholds=_no_thresholds(report),
-        data="" if still and not explorable(report) else _as_json(page_data(report)),
+        data=_as_json(_data(report)) if _computed(report) else "",
+        computed=_computed(report),
+        live_titles=_LIVE_TITLES if _computed(report) else (),
+        normalized_note=naive_breaks_limit(report),
+        recommended=middle(report.verdict.cheapest or report.verdict.unaided or "", NAME),
         **_frame(),
         most_bins=f"{MOST_BINS:,}",
         fewer_bins=f"{FEWER_BINS:,}",
@@ -127,6 +138,19 @@ def to_html(
     if path is not None:
         write_whole(path, text)
     return text
+
+
+def _computed(report: Report) -> bool:
+    """Whether the page has what its script needs to compute the costs of the systems."""
+    return not report.problem.columns or report.systems[0].sums is not None
+
+
+def _data(report: Report) -> dict[str, Any]:
+    """The data of the page; under limits also what can be recommended at all."""
+    if not report.problem.limits:
+        return page_data(report)
+    broken = [system.name for system in report.systems if system.breaks_limit]
+    return {**page_data(report), "unaided": report.verdict.unaided, "broken": broken}
 
 
 def _still(report: Report) -> str:
@@ -142,7 +166,7 @@ def _still(report: Report) -> str:
         return (
             "Every case has its own costs, and these have more than 32 terms, or terms too "
             "large to be summed, so this page has no sliders: what each system costs is shown for "
-            "the costs as they are written, and what would flip the verdict for factors on them, "
+            "the costs as they are written, and what would change the verdict for factors on them, "
             "with the decisions as they are made now."
         )
     return ""
@@ -151,9 +175,9 @@ def _still(report: Report) -> str:
 def _flips_sentence(report: Report) -> str:
     """Which flips were worked out under limits: with the cases, by today's decisions, or none."""
     if report.flips_under_limits:
-        return "What would flip the verdict was worked out with them, and is listed below. "
+        return "What would change the verdict was worked out with them, and is listed below. "
     if report.margins:
-        return "What would flip the verdict while today's decisions stay is listed below. "
+        return "What would change the verdict while today's decisions stay is listed below. "
     return ""
 
 
@@ -180,6 +204,16 @@ def _no_thresholds(report: Report) -> str:
     else:
         reason = "the page does not hold what the cases between two scores cost"
     return f"Other thresholds cannot be tried here: every case has its own costs, and {reason}."
+
+
+def _in_words_of_page(part: Section) -> Section:
+    """A section with the title and the heads of columns that the script writes, too."""
+    title = part.title.replace("What would flip the verdict", "What would change the verdict")
+    if part.table is None or not part.title.startswith("Cost of each system"):
+        return replace(part, title=title)
+    heads = {"chance": "chance of being cheapest", "cost per case": "cost"}
+    header = tuple(heads.get(head, head) for head in part.table.header)
+    return replace(part, title=title, table=Table(header, part.table.rows))
 
 
 def _wholes(problem: Problem) -> list[str]:
@@ -214,6 +248,7 @@ def _template() -> Any:
     world.filters["tied"] = pass_context(_tied)
     world.filters["groupby_kind"] = _by_kind
     world.filters["words"] = _words
+    world.filters["slug"] = lambda title: re.sub(r"\W+", "-", title.lower()).strip("-")
     return world.from_string(re.sub(r"\n\s+", "\n", _part("page.html.j2")))  # no indents
 
 

@@ -22,10 +22,6 @@ _FITTED = (
 _ROUNDED = (
     "Rules decide equal cases alike; deciding some by chance would use up the limits and cost less"
 )
-_LEFT = (
-    "Normalised costs are relative to the cost of the best constant decision, whether it keeps the "
-    "limits or not."
-)
 _UNMOVED = (
     "At which other limit another system would be the choice is worked out for a single limit, for "
     "at most 200,000 rows in memory, and where a system keeps it."
@@ -53,7 +49,7 @@ def limit_section(report: Report) -> Section:
     text: tuple[str, ...] = (*alone, _FITTED, f"{_price_text(limits)}{unit}.")
     if most > least:
         text += (f"{_ROUNDED}: at most {_text.prose(most, 2)} per case here{unit}.",)
-    text += (_LEFT,) if report.flips_under_limits else (_LEFT, _UNMOVED)
+    text += () if report.flips_under_limits else (_UNMOVED,)
     what = ("limit",) if len(limits) > 1 else ()
     kind = "rate" if all(limit.given is not None for limit in limits) else "share"
     header = ("system", *what, kind, level, "stands", "price")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from html import escape
 from math import ceil, floor, log10
@@ -15,7 +16,12 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 412, 26, 186  # the edges of the area in whic
 _NAME = 165  # pixels reserved for the name of a line
 _ABOVE, _BELOW = 9, 16  # pixels from a line to the baseline of its name, above and below it
 _STEPS = (1, 2, 2.5, 5, 10)  # distances of ticks, times a power of ten
+_SAMPLE = 22  # pixels of a line beside its name in a corner
+_SAMPLED = 20  # steps in which the heights of a line are compared with those of a name
 _FLAT = 1e-9  # relative range below which a line is horizontal up to rounding
+
+
+Line = tuple[tuple[float, float], ...]  # points
 
 
 @record
@@ -29,7 +35,7 @@ class LinePicture:
     """
 
     title: str
-    lines: Mapping[str, tuple[tuple[float, float], ...]]  # by their names; two, the upper one first
+    lines: Mapping[str, Line]  # by their names; two, the upper one first
     x_name: str
     y_name: str
     marks: Mapping[float, str] = field(default_factory=dict)
@@ -40,8 +46,14 @@ class LinePicture:
         across = _ticks(*_range([x for x, _ in points] + [*self.marks]))
         up = _ticks(*_range([y for _, y in points]))
         frame = _Frame((across[0], across[-1]), (up[0], up[-1]))
-        looks = zip(self.lines.items(), (("m0", False), ("m1", True)), strict=False)
-        drawn = [frame.line(name, line, *look) for (name, line), look in looks]
+        looks = list(zip(self.lines.items(), (("m0", False), ("m1", True)), strict=False))
+        drawn = [frame.line(line, look) for (_, line), (look, _) in looks]
+        names_taken: list[_Spot] = []
+        for (name, line), (look, lower) in looks:
+            if name:
+                lines = [line, *(other for other in self.lines.values() if other is not line)]
+                names_taken.append(frame.spot(lines, lower, names_taken))
+                drawn.append(names_taken[-1].svg(name, look))
         marks = [frame.mark(x, name) for x, name in self.marks.items()]
         names = (
             _text("axis-name", _RIGHT, _BOTTOM + 36, self.x_name, "end"),
@@ -51,6 +63,23 @@ class LinePicture:
         size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
         parts = "".join([frame.axes(across, up), *names, *marks, *drawn])
         return f"<svg {head} {size}>{parts}</svg>"
+
+
+@record
+class _Spot:
+    """A place for the name of a line."""
+
+    x: float
+    y: float
+    anchor: str
+    area: tuple[float, float]  # what the name takes across
+    in_corner: bool = False  # away from its line, so that it needs a piece of it
+
+    def svg(self, name: str, look: str) -> str:
+        """The name in this place."""
+        label = _text(f"line-name {look}", self.x, self.y, name, self.anchor)
+        sample = f'<path class="line {look}" d="M{_LEFT + 4} {self.y - 4:g}h{_SAMPLE}"/>'
+        return sample + label if self.in_corner else label
 
 
 @record
@@ -82,22 +111,52 @@ class _Frame:
         ]
         return "".join([*rules, *heights, *shares, _line("axis", _LEFT, _BOTTOM, _RIGHT, _BOTTOM)])
 
-    def line(
-        self, name: str, points: tuple[tuple[float, float], ...], look: str, lower: bool
-    ) -> str:
-        """A line with its points, and its name near its end, above or below the line.
-
-        A name that would stand among the ticks is written above the line.
-        """
+    def line(self, points: Line, look: str) -> str:
+        """A line with its points."""
         places = [(self.x(x), self.y(y)) for x, y in points]
         path = "L".join(f"{_short(x)} {_short(y)}" for x, y in places)
         dots = "".join(f'<circle cx="{_short(x)}" cy="{_short(y)}" r="3.5"/>' for x, y in places)
-        x = places[-1][0]
-        near = [y for place, y in places if place > x - _NAME]
-        below = max(near) + _BELOW
-        height = below if lower and below < _BOTTOM else min(near) - _ABOVE
-        label = _text(f"line-name {look}", x, height, name, "end") if name else ""
-        return f'<path class="line {look}" d="M{path}"/><g class="dot {look}">{dots}</g>{label}'
+        return f'<path class="line {look}" d="M{path}"/><g class="dot {look}">{dots}</g>'
+
+    def spot(self, lines: list[Line], lower: bool, taken: list[_Spot]) -> _Spot:
+        """Where the name of the first of these lines covers the least of all of them.
+
+        Near one of its ends, above or below it; the last end and the side away from the other line
+        come first. The upper left corner, with a piece of the line, comes last. A name never
+        stands among the ticks.
+        """
+        first, last = (self.x(lines[0][place][0]) for place in (0, -1))
+        spots = []
+        for x, anchor, area in (
+            (last, "end", (last - _NAME, last)),
+            (first, "start", (first, first + _NAME)),
+        ):
+            heights = self._heights(lines[0], area)
+            sides = [min(heights) - _ABOVE, max(heights) + _BELOW]
+            sides = sides[::-1] if lower else sides
+            spots += [_Spot(x, y, anchor, area) for y in sides if _TOP - 6 < y < _BOTTOM]
+        start = _LEFT + _SAMPLE + 10.0
+        spots.append(_Spot(start, _TOP + 14.0, "start", (_LEFT, start + _NAME), in_corner=True))
+        return min(spots, key=lambda spot: self._covered(lines, spot, taken))
+
+    def _covered(self, lines: list[Line], spot: _Spot, taken: list[_Spot]) -> int:
+        """At how many places a name would cover a line, or another name."""
+        heights = [y for line in lines for y in self._heights(line, spot.area)]
+        names = sum(
+            abs(other.y - spot.y) < 15
+            and other.area[0] < spot.area[1]
+            and spot.area[0] < other.area[1]
+            for other in taken
+        )
+        return sum(spot.y - 13 < y < spot.y + 7 for y in heights) + 100 * names
+
+    def _heights(self, points: Line, area: tuple[float, float]) -> list[float]:
+        """Heights in pixels of a line at a few places between two abscissae."""
+        places = sorted((self.x(x), self.y(y)) for x, y in points)
+        xs, ys = zip(*places, strict=True)
+        low, high = max(area[0], xs[0]), min(area[1], xs[-1])
+        steps = [low + (high - low) * i / _SAMPLED for i in range(_SAMPLED + 1)]
+        return [_height(xs, ys, x) for x in steps] if high >= low else []
 
     def mark(self, value: float, name: str) -> str:
         """A vertical line with its name."""
@@ -105,6 +164,15 @@ class _Frame:
         side, shift = ("end", -5) if x > 0.6 * _WIDTH else ("start", 5)
         label = _text("mark-name", x + shift, _TOP + 8, name, side)
         return _line("mark", x, _TOP, x, _BOTTOM) + label
+
+
+def _height(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
+    """The height of a line at x, by interpolation between its points."""
+    if len(xs) < 2:
+        return ys[0]
+    after = max(1, min(bisect_left(xs, x), len(xs) - 1))
+    (x0, x1), (y0, y1) = xs[after - 1 : after + 1], ys[after - 1 : after + 1]
+    return y0 if x1 <= x0 else y0 + (y1 - y0) * (x - x0) / (x1 - x0)
 
 
 def _short(place: float) -> str:

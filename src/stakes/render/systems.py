@@ -79,8 +79,7 @@ def system_sections(report: Report) -> Iterator[Section]:
     bounds = sorted(
         not_candidates, key=lambda system: (system.breaks_limit, *_undefined_last(system))
     )
-    always = _always(report)
-    known = ((always, report.naive.cost, 1.0), ("perfect decisions", report.perfect_cost, 0.0))
+    known = _known(report)
     modelless = [] if report.no_model is None else [report.no_model]
     shown = [*rivals, *bounds, *modelless]
     costs = [triple(system.cost) for system in shown] + [(cost, nan, nan) for _, cost, _ in known]
@@ -96,14 +95,9 @@ def system_sections(report: Report) -> Iterator[Section]:
     names += [(name, "", "") for name, _, _ in known]
     # All rows are written together, so that decimals agree, and are divided into tables afterwards.
     rows = _rows(names, costs, normal)
-    perfect, blind = rows[-1], [*rows[len(rivals) + len(bounds) : -2], rows[-2]]
+    perfect, blind = rows[-1], rows[len(rivals) + len(bounds) : -1]
     rows, apart = rows[: len(rivals)], rows[len(rivals) : len(rivals) + len(bounds)]
     rows = [*rows, *blind, perfect] if report.verdict.deploy else [*blind, *rows, perfect]
-    unit = (f"Costs in {report.problem.unit}.",) if report.problem.unit else ()
-    text = unit + rules_explained(rivals)
-    text += (_MODELLESS,) * len(modelless)
-    text += (_CHANCE,) * (len(rivals) > 1)
-    text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     level = _text.percent(report.assumptions.level)
     header: tuple[str, ...]
     header = ("system", "cost per case", level, "normalised", "chance", "threshold")
@@ -111,7 +105,9 @@ def system_sections(report: Report) -> Iterator[Section]:
     if assumptions.volume is not None:
         header = (*header, f"per {assumptions.period}" if assumptions.period else "in all")
         rows, apart = (_with_totals(part, report) for part in (rows, apart))
-    text += _running(report)
+    if naive_breaks_limit(report):  # the column of normalised costs is left out
+        rows, apart = ([(*row[:3], "", *row[4:]) for row in part] for part in (rows, apart))
+    text = _explanations(report, rivals)
     yield Section("Cost of each system", text, filled(Table(header, tuple(rows))))
     tuned = [row for row, system in zip(apart, bounds, strict=True) if not system.breaks_limit]
     if tuned:
@@ -121,17 +117,50 @@ def system_sections(report: Report) -> Iterator[Section]:
         yield Section("Systems that break a limit", (_BROKEN,), filled(broken))
 
 
+def _explanations(report: Report, rivals: list[System]) -> tuple[str, ...]:
+    """What the columns and the rules of the table of systems are."""
+    text: tuple[str, ...]
+    text = (f"Costs in {report.problem.unit}.",) if report.problem.unit else ()
+    text += rules_explained(rivals)
+    text += (_MODELLESS,) * (report.no_model is not None)
+    text += (_CHANCE,) * (len(rivals) > 1)
+    text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
+    text += _running(report)
+    constant = f"always {report.naive.decision}, the cheapest constant decision"
+    left_out = f"Normalised costs are left out: {constant}, breaks a limit."
+    return text + (left_out,) * naive_breaks_limit(report)
+
+
 def rules_explained(systems: Iterable[System]) -> tuple[str, ...]:
     """A sentence for every decision rule among systems that are called after their rule."""
     rules = {system.rule for system in systems if system.name != system.model}
     return tuple(text for rule, text in _EXPLAINED.items() if rule in rules)
 
 
+def naive_breaks_limit(report: Report) -> bool:
+    """Whether the best constant decision breaks a limit, so that nobody may compare with it."""
+    decision, limits = report.naive.decision, report.problem.limits
+    return any(limit.excess(float(limit.decision == decision)) > 0 for limit in limits)
+
+
 def _always(report: Report) -> str:
     """The name of the best constant decision, with a note if it breaks a limit."""
-    decision, limits = report.naive.decision, report.problem.limits
-    keeps_limits = all(limit.excess(float(limit.decision == decision)) <= 0 for limit in limits)
-    return middle(f"always {decision}{'' if keeps_limits else ' (breaks a limit)'}", NAME)
+    note = " (breaks a limit)" if naive_breaks_limit(report) else ""
+    return middle(f"always {report.naive.decision}{note}", NAME)
+
+
+def _known(report: Report) -> list[tuple[str, float, float]]:
+    """Names, costs and normalised costs of constant and of perfect decisions.
+
+    Where the best constant decision breaks a limit, the one of the verdict, which keeps all of
+    them, comes first.
+    """
+    verdict, always, blind = report.verdict, _always(report), report.no_model
+    known = [(always, report.naive.cost, 1.0), ("perfect decisions", report.perfect_cost, 0.0)]
+    names = {f"always {report.naive.decision}", "" if blind is None else blind.name}
+    if naive_breaks_limit(report) and verdict.unaided is not None and verdict.unaided not in names:
+        known.insert(0, (middle(verdict.unaided, NAME), verdict.unaided_cost, nan))
+    return known
 
 
 def _with_totals(rows: list[tuple[str, ...]], report: Report) -> list[tuple[str, ...]]:
@@ -139,9 +168,7 @@ def _with_totals(rows: list[tuple[str, ...]], report: Report) -> list[tuple[str,
     volume = report.assumptions.volume or 0.0
     shown = [*report.systems, *([] if report.no_model is None else [report.no_model])]
     costs = {middle(system.name, NAME): triple(system.total) for system in shown}
-    always = _always(report)
-    known = {always: report.naive.cost, "perfect decisions": report.perfect_cost}
-    costs |= {name: (volume * cost, nan, nan) for name, cost in known.items()}
+    costs |= {name: (volume * cost, nan, nan) for name, cost, _ in _known(report)}
     totals = _text.measured_column([costs[row[0]] for row in rows])
     return [(*row, total[0]) for row, total in zip(rows, totals, strict=True)]
 

@@ -142,7 +142,8 @@ def _stakes_section(problem: Problem) -> Section:
 
 def _large_stakes(problem: Problem) -> Section:
     """A sentence in place of a table that is too large to read."""
-    text = f"{problem.n_classes:,} classes and {problem.n_decisions:,} decisions"
+    classes, decisions = four_digits(problem.n_classes), four_digits(problem.n_decisions)
+    text = f"{classes} classes and {decisions} decisions"
     if not problem.columns:
         low, high = four_digits(float(problem.costs.min())), four_digits(float(problem.costs.max()))
         text += f", whose costs run from {low} to {_text.in_unit(high, problem.unit)}"
@@ -381,13 +382,20 @@ def _assumptions(report: Report) -> Section:
         ("cases", f"{four_digits(assumed.n_cases)}{' (weighted)' if assumed.weighted else ''}"),
         *([] if assumed.engine in (None, "numpy") else [("rows", f"tallied by {assumed.engine}")]),
         *_operation(assumed),
-        ("calibrator", assumed.calibrator or "none"),
+        ("calibrator", calibrator_text(assumed)),
         ("clusters", "none" if assumed.clusters is None else four_digits(assumed.clusters)),
         ("intervals", f"{_text.percent(assumed.level)}, profile likelihood"),
         ("random numbers", f"{drawn}seed {assumed.seed}"),
         ("made by", f"stakes {assumed.version}"),
     )
     return Section("Assumptions", sentences, Table(("assumption", "value"), rows))
+
+
+def calibrator_text(assumed: Assumptions) -> str:
+    """The calibrator in words."""
+    name = assumed.calibrator or "none"
+    chosen = "the map that predicts other folds best (Select)"
+    return name.replace("Select()", chosen) if name.startswith("Select()") else name
 
 
 def _operation(assumed: Assumptions) -> Iterator[tuple[str, str]]:

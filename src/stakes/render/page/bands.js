@@ -37,11 +37,20 @@ function widestSpace(left, right, mark) {
   return mark - left > right - mark ? [left, mark] : [mark, right];
 }
 
+/** What an axis begins and ends with, unless the names of edges stand there. */
+function endMarks(texts, places, pieces) {
+  return texts.map((text, i) => {
+    const span = i ? [places[1] - widthOf(text, TICK), places[1]] : [places[0], places[0] + widthOf(text, TICK)];
+    const isTaken = pieces.some(({ edge }) => edge && edge[0] < span[1] + 8 && edge[1] > span[0] - 8);
+    return isTaken ? null : svg("text", { class: "tick end", x: places[i], y: 54, "text-anchor": i ? "end" : "start" }, text);
+  });
+}
+
 /**
  * Neighbouring intervals of an axis as a band, with the current value marked and names beside the
  * mark: the label, or one of the briefer names of a part, if it fits.
  */
-function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN, title }) {
+function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN, title, ends = [] }) {
   const width = Math.max(240, widthOfHost(host));
   const x = scale([low, high], [inset[0], width - inset[1]]);
   let freeFrom = -Infinity; // where there is room for the label of the next edge
@@ -58,7 +67,7 @@ function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN,
       const edge = part.high < high && place - half > freeFrom ? place : null;
       if (edge !== null) freeFrom = edge + half + 8;
       const box = { x: left, y: 14, width: Math.max(0.5, right - left - 1), height: 26 };
-      return [
+      const nodes = [
         withTip(svg("rect", { class: `area ${part.look}`, ...box }), part.label, part.lines),
         name
           ? svg(
@@ -72,7 +81,9 @@ function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN,
           ? null
           : svg("text", { class: "tick", x: edge, y: 54, "text-anchor": "middle" }, part.edge),
       ];
+      return { nodes, edge: edge === null ? null : [edge - half, edge + half] };
     });
+  const marks = endMarks(ends, [x(low), x(high)], pieces);
   const marked = now >= low && now <= high;
   const size = { width, height: 60, viewBox: `0 0 ${width} 60` };
   const mark = marked
@@ -82,7 +93,8 @@ function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN,
     svg(
       "svg",
       { class: "band", xmlns: SVG, role: "img", "aria-label": title, ...size },
-      pieces,
+      pieces.map(({ nodes }) => nodes),
+      marks,
       mark,
     ),
   );

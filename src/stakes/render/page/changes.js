@@ -4,7 +4,9 @@
 function textWithInterval(interval, level = `${percent(DATA.level)} interval `) {
   const [value] = measured(interval);
   const hasBounds = Number.isFinite(interval[1]);
-  return `${withUnit(hasBounds ? value : costText(interval[0]))} per case${hasBounds ? ` (${level}${intervalText(interval)})` : ""}`;
+  const isHidden = interval[0] > 0 && !/[1-9∞d]/.test(value); // a small amount does not read as 0
+  const text = isHidden ? smallAmount(interval[0], result.best.cost) : value;
+  return `${withUnit(hasBounds ? text : costText(interval[0]))} per case${hasBounds ? ` (${level}${intervalText(interval)})` : ""}`;
 }
 
 /** The recommendation of the report and the current one, and whether the data can tell them apart. */
@@ -59,7 +61,7 @@ function changedParagraphs(outcome) {
   const expected = expectedOf(outcome);
   const saving = savingOf(outcome);
   const doubt = saving[1] <= 0 ? ", but the data cannot rule out that it saves nothing" : "";
-  const share = saving[0] > 0 && saving[0] <= unaided.cost ? `, ${wholePercent(saving[0] / unaided.cost)} of that` : "";
+  const share = saving[0] > 0 && saving[0] <= unaided.cost ? `, ${wholePercent(saving[0] / unaided.cost).replace("< ", "less than ").replace("> ", "more than ")} of that` : "";
   const winner = [
     keepsDecisions
       ? `The decisions that ${best.name} made for the stakes of the report would cost ${textWithInterval(expected)}, the least of all.`
@@ -86,7 +88,7 @@ function noneSentences({ best, unaided, inference }, keepsDecisions, expected, s
     ? `${unaided.phrase} costs as little, ${price}, and needs no model`
     : costlier
       ? `expect them to cost more than ${unaided.phrase}, which costs ${price}`
-      : `${unaided.phrase}, which costs ${price}, is cheaper`;
+      : `${unaided.phrase}, which costs ${price}, is cheaper${saving[2] >= 0 ? " on these cases, though not clearly" : ""}`;
   const doubt = saving[2] > 0 ? "; the data cannot rule out that it saves something" : "";
   const which = keepsDecisions ? `which ${best.name} made for the stakes of the report` : modelWithRule(best);
   const decidesTheSame = inference?.isConstant(best.name);

@@ -26,7 +26,29 @@ const RATES_UNKNOWN = DATA.clustered
 /** The model whose interval is drawn: that of the cheapest system, or the first one shown. */
 function bandedModel(models, known = BANDED) {
   const best = MODELS[result.best.model];
-  return !known ? null : models.includes(best) ? best : models[0];
+  return known ? models.find((model) => model.index === best.index) ?? models[0] : null;
+}
+
+/** Whether a system decides by recalibrated probabilities. */
+const isRecalibrated = ({ rule, posterior }) => posterior && rule.includes("recalibrated");
+
+/**
+ * Before these models the cheapest system, if it decides by recalibrated probabilities that the page
+ * has: as a model with its scores.
+ */
+function withWinner(models) {
+  const { best } = result;
+  const model = MODELS[best.model];
+  const { recalibrated } = model;
+  if (!isRecalibrated(best) || !recalibrated || !models.includes(model) || Math.min(...recalibrated.totals) <= 0) return models;
+  recalibrated.hull ??= hullCuts(recalibrated);
+  return [{ ...model, name: best.name, look: `${model.look} winner`, table: recalibrated, hull: recalibrated.hull, isWinner: true }, ...models];
+}
+
+/** What the thick line of a chart is. */
+function winnerText(models) {
+  const winner = models.find(({ isWinner }) => isWinner);
+  return winner ? ` Thick: ${bestInWords()}, ${winner.name}.` : "";
 }
 
 /** What the band of a chart is, or why there is none. */
@@ -53,6 +75,14 @@ const constantLine = (cost, top) => ({
   at: cost,
   points: GRID.map((x) => [x * top, cost(x * top)]),
 });
+const NARROWEST_SHADE = 4; // pixels: less cannot be seen
+
+/** Where a constant decision costs no more than any line, as far as that is wide enough to be seen in a chart. */
+function shadedParts(host, naive, lines, top) {
+  const width = widthOfHost(host) - MARGIN.left - MARGIN.right;
+  return constantIsCheapest(naive, lines).filter(([low, high]) => ((high - low) / top) * width >= NARROWEST_SHADE);
+}
+
 const shadedText = (shaded) => (shaded.length ? " Shaded: a constant decision costs no more." : "");
 
 /** Show all curves that the tallies of this report allow. */
@@ -157,11 +187,12 @@ function showCostCurves() {
   const naive = (c) => 2 * Math.min(c * prior[0], (1 - c) * prior[1]);
   const top = 2 * prior[0] * prior[1] || 0.01;
   const corners = [[0, 0], [prior[1], top], [1, 0]];
-  const models = driven ? probable() : visible();
+  const models = withWinner(driven ? probable() : visible());
   const banded = bandedModel(models);
   const lines = models.map(lossLine);
-  const shaded = constantIsCheapest(naive, lines);
+  const shaded = shadedParts(byId("cost-curve"), naive, lines, 1);
   byId("cost-curve-note").textContent =
+    winnerText(models) +
     shadedText(shaded) +
     bandText(banded?.name, driven ? "" : ", as if its thresholds had not been chosen on these cases");
   drawChart(byId("cost-curve"), {
@@ -183,16 +214,17 @@ function showPriorCurves() {
   const naive = (share) => naiveDecision(costs, [1 - share, share]).cost;
   const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
   const reachableNow = reachable(costs);
-  const countsAt = (model, share) => movedCounts(model.table, costs, ranges, DATA.holds_for, share);
-  const banded = bandedModel(probable());
-  const lines = probable().map((model) => {
+  const countsAt = (model, share) => movedCounts(model.table, costs, ranges, model.table.holdsFor, share);
+  const models = withWinner(probable());
+  const banded = bandedModel(models);
+  const lines = models.map((model) => {
     const at = (share) => expectedCost(countsAt(model, share), costs, [1 - share, share]) + model.running;
     const bounds = (share) =>
       intervalOfCounts(countsAt(model, share), costs, [1 - share, share], reachableNow).map((bound) => bound + model.running);
     return curve(model, top, at, bounds, banded);
   });
-  const shaded = constantIsCheapest(naive, lines);
-  byId("cost-curve-note").textContent = shadedText(shaded) + bandText(banded?.name);
+  const shaded = shadedParts(byId("cost-curve"), naive, lines, top);
+  byId("cost-curve-note").textContent = winnerText(models) + shadedText(shaded) + bandText(banded?.name);
   drawChart(byId("cost-curve"), {
     title: `Cost per case over the prior of ${classes[1]}, decisions adjusted`,
     x: shareAxis(priorName(LAST), [0, top]),
@@ -328,8 +360,9 @@ function showNetBenefit() {
   const top = prior[1] || 0.01;
   const end = roundUp(Math.min(1, Math.max(5 * prior[1], 0.02, 1.6 * c || 0)));
   const all = (p) => (p < 1 ? prior[1] - (prior[0] * p) / (1 - p) : -Infinity);
-  const banded = bandedModel(probable());
-  const series = probable().map((model) => {
+  const models = withWinner(probable());
+  const banded = bandedModel(models);
+  const series = models.map((model) => {
     const scores = posteriorsOf(model.table, prior);
     // the benefit of a hit is a cost of −1, and an alarm costs the odds of the threshold
     const bounds = (p) => {
@@ -340,7 +373,7 @@ function showNetBenefit() {
     const line = curve(model, end, (p) => netBenefit(model.table, scores, prior, p), bounds, banded);
     return { ...line, points: line.points.filter(([p]) => p < 1) }; // it jumps at 1
   });
-  byId("net-benefit-note").textContent = bandText(banded?.name);
+  byId("net-benefit-note").textContent = winnerText(models) + bandText(banded?.name);
   drawChart(byId("net-benefit"), {
     title: "Net benefit over the threshold probability",
     x: shareAxis("threshold probability", [0, end]),

@@ -16,7 +16,6 @@ const explorableOf = (model) =>
 const tableOfSums = ({ thresholds, sums }) =>
   scoreTable(thresholds.slice(1), [0, 1].map((k) => sums.map((termSums) => termSums[k][0])));
 const EXPLORABLE = (TWO ? MODELS.filter((model) => model.hull) : []).flatMap(explorableOf);
-const LIMITED = DATA.limits.length > 0;
 const BUTTONS = ["explorer-bayes", "explorer-best"]; // that bring the cuts of a reference
 let pickedTable = null; // index of the table that the reader picked; null for that of the cheapest system
 let movedCuts = null; // cuts that the reader set; null for those of the rule

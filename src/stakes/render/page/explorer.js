@@ -76,6 +76,7 @@ function showButtons(view) {
 function setCuts(cuts) {
   movedCuts = cuts;
   showExplorer();
+  rememberStakes();
 }
 
 const explorerTitle = ({ name, raw, axis }) =>
@@ -206,6 +207,7 @@ function cutHandle(view, x, i, centre, height) {
 function moveCut({ cuts }, i, value) {
   movedCuts = cuts.map((cut, j) => (j === i ? value : j < i ? Math.min(cut, value) : Math.max(cut, value)));
   showExplorer();
+  rememberStakes();
 }
 
 /** Show the cost of the cuts, compared with the references, and their counts. */

@@ -3,7 +3,8 @@
 const MORE_DIGITS = "00"; // never seen: they measure the room for longer numbers
 
 /** A number as a reader would type it. */
-const asTyped = (value) => withMinusSigns(String(Number(value.toPrecision(9))));
+const asTyped = (value) =>
+  withMinusSigns(String(Number(value.toPrecision(9))).replace(/^-?\d{5,}/, (whole) => Number(whole).toLocaleString("en-US")));
 
 let knownFlips = null; // results of the last complete search, with the key of its stakes
 let searchedKey = null; // key of the stakes of the search that is running
@@ -56,7 +57,7 @@ function showFlips() {
 /** Explanation of how the flips were searched. */
 function flipsHint() {
   const decided = {
-    anew: "Bayes decisions follow the number that moves, as with the sliders: type a value, and you get what is listed.",
+    anew: `Bayes decisions follow the number that moves${onPaper ? "" : ", as with the sliders: type a value, and you get what is listed"}.`,
     kept: "All decisions stay as they are made now, and only their costs move.",
   }[reading];
   const limitation = CAN_DECIDE_ANEW ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";

@@ -124,9 +124,11 @@ function asIfDeployed({ inference, ...outcome }) {
   return { ...outcome, deploysModel: true, inference: inference && { ...inference, saving } };
 }
 
+const TRIAL_VOLUME = 12345678; // cases: long totals need the most room
+
 /**
- * Reserve the heights of the verdict and of all else that follows the stakes, measured on two trial
- * changes, so that nothing jumps when the reader first moves a slider. In the verdict an invitation
+ * Reserve the heights of the verdict and of all else that follows the stakes, measured on trials of
+ * two changes and of a number of cases, so that nothing jumps when the reader first moves a slider. In the verdict an invitation
  * fills the room until then. Flips and zones, which take a search, reserve theirs when it ends.
  */
 function reserveRoom() {
@@ -141,7 +143,9 @@ function reserveRoom() {
   invitation.textContent = "";
   reminder = null;
   reserveRuleRoom();
-  const trials = [{ costs: nearlySame(current.costs) }, { costs: raised(current.costs) }, current].map((stakes) => {
+  const volume = DATA.volume;
+  const trials = [{ costs: nearlySame(current.costs) }, { costs: raised(current.costs) }, current, current].map((stakes, i) => {
+    DATA.volume = volume ?? (i < 3 ? TRIAL_VOLUME : volume); // a number of cases adds a figure and a column
     setStakes(stakes);
     if (result.changed && !result.deploysModel) result = asIfDeployed(result);
     PARTS.filter(([id]) => id !== "controls" && id !== "flips").forEach(([, show]) => show());

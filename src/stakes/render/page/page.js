@@ -90,13 +90,17 @@ function buildContents() {
   byId("contents").replaceChildren(...links);
 }
 
+/** Rows of a table that the page has as text only. */
+const writtenRows = (section) => [...section.querySelector("table").rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()));
+
 /** Connect the buttons for downloads, which wait for unfinished work. */
 function listenToDownloads() {
   for (const button of document.querySelectorAll("[data-csv]")) {
     button.setAttribute("aria-label", `CSV of “${button.parentNode.querySelector("h2, h3").textContent}”`);
+    const { csv } = button.dataset;
     button.addEventListener("click", () => {
       finishShowing();
-      finished.then(() => downloadCsv(button.dataset.csv, withStakes(savedRows(button.dataset.csv))));
+      finished.then(() => downloadCsv(csv, withStakes(csv, savedRows(csv) ?? writtenRows(button.closest("section")))));
     });
   }
   for (const button of document.querySelectorAll("[data-svg]")) {
@@ -180,21 +184,72 @@ function startPage() {
   });
 }
 
-/** Start a page without sliders: only other thresholds can be tried on it. */
+/** Unhide the sections that a page without sliders has data for. */
+function showStillSections() {
+  const needed = {
+    "explorer-section": EXPLORABLE.length,
+    "disagreement-section": DATA.disagreement,
+    "quality-section": MODELS.some((model) => model.table || model.losses.length),
+    "slices-section": DATA.slices.length,
+  };
+  for (const [id, wanted] of Object.entries(needed)) if (byId(id)) byId(id).hidden = !wanted;
+}
+
+/** Update what depends on the number of cases, the only number that can be typed into such a page. */
+function showStillParts() {
+  byId("facts").replaceChildren(...factsOf(result).map(factNode));
+  showTotal();
+  showSystems();
+  showMoney();
+  if (DATA.disagreement) showDisagreement();
+  if (EXPLORABLE.length) showExplorer();
+}
+
+/** Reserve the room that a number of cases will need: a figure and a column. */
+function reserveStillRoom() {
+  HELD.forEach((part) => (part.style.minHeight = ""));
+  if (DATA.volume) return;
+  DATA.volume = TRIAL_VOLUME;
+  showStillParts();
+  hold(HELD, heightsOf(HELD));
+  DATA.volume = null;
+}
+
+/** Start a page without sliders: the stakes stay, but thresholds and a number of cases can be tried. */
 function startStillPage() {
   setStakes({});
   document.body.append(tip);
-  byId("explorer-section").hidden = false;
-  buildExplorer();
-  showExplorer();
+  document.body.classList.add("live");
+  showStillSections();
+  buildKey();
+  buildPicker();
+  buildClassCosts();
+  buildFilter();
+  if (EXPLORABLE.length) buildExplorer();
+  buildQuality();
+  if (DATA.slices.length) buildSlices();
+  ["slices", "quality", "losses"].map(byId).forEach(foldLongTable);
+  buildSharing(() => {
+    showStillParts();
+    rememberStakes();
+  });
+  readAddress();
   listenToDownloads();
-  const redrawExplorer = () => {
+  reserveStillRoom();
+  showStillParts();
+  if (byId("contents")) buildContents();
+  const redrawStill = () => {
     forgetWidths();
-    showExplorer();
+    reserveStillRoom();
+    showStillParts();
   };
-  addEventListener("resize", redrawExplorer);
-  listenToPrinting(redrawExplorer);
-  window.stakesPage = Object.freeze({ finished: () => finished, tables: () => ({ explorer: savedRows("explorer") }) });
+  addEventListener("resize", redrawStill);
+  listenToPrinting(redrawStill);
+  window.stakesPage = Object.freeze({
+    finished: () => finished,
+    result: () => result,
+    tables: () => Object.fromEntries(Object.keys(saved).map((name) => [name, savedRows(name)])),
+  });
 }
 
 (byId("controls") ? startPage : startStillPage)();

@@ -132,7 +132,7 @@ function drawPriorChart(how, series, top) {
   const heights = constant.points.map(([, cost]) => cost).filter(Number.isFinite);
   const few = CROWDED && reading === "anew" ? " Lines: the models that the charts show." : "";
   const bandName = series.find(({ banded }) => banded)?.name;
-  const shaded = constantIsCheapest(naive, series);
+  const shaded = shadedParts(byId("prior-chart"), naive, series, top);
   const faint = series.some(({ name }) => !name) ? " Named lines are the cheapest at some prior, faint ones at none." : "";
   byId("prior-note").textContent = tied(`${faint}${shadedText(shaded)}${few}${bandText(bandName)}`.trim());
   drawChart(byId("prior-chart"), {

@@ -30,13 +30,8 @@ function showReliability() {
   const { prior } = result;
   const models = probable();
   const end = probabilityReach(models, prior);
-  const shown = [...recalibratedWinner(), ...models.map((model) => ({ model, name: model.name, look: model.look }))].map(
-    (line) => {
-      const table = line.table ?? line.model.table;
-      return { ...line, table, scores: posteriorsOf(table, prior), hull: line.hull ?? line.model.hull };
-    },
-  );
-  const first = shown.find(({ model }) => model === MODELS[result.best.model]) ?? shown[0];
+  const shown = withWinner(models).map((model) => ({ ...model, scores: posteriorsOf(model.table, prior) }));
+  const first = shown.find(({ index }) => index === result.best.model) ?? shown[0];
   const tenths = first ? tenthsOf(first.table, first.scores, prior, end) : [];
   const mostCases = Math.max(...tenths.map(({ cases }) => cases)) || 1;
   const bins = tenths.filter(({ mean, share }) => Number.isFinite(mean + share)); // the others are empty
@@ -48,7 +43,7 @@ function showReliability() {
     y: shareAxis(`share that is ${classes[1]}; below: cases`, [0, top]),
     cases: tenths.map(({ low, high, cases }) => ({ low, high, cases, share: cases / mostCases })),
     counted: true,
-    whiskers: !RATES_UNKNOWN ? bins.map((bin) => binWhisker(bin, first.model.look)) : [],
+    whiskers: !RATES_UNKNOWN ? bins.map((bin) => binWhisker(bin, MODELS[first.index].look)) : [],
     series: [
       DIAGONAL,
       ...shown.map(({ table, hull, scores, name, look }) => ({
@@ -62,23 +57,14 @@ function showReliability() {
       })),
     ],
     marks: [],
-    dots: bins.map((bin) => binDot(first.name, bin, first.model.look, !RATES_UNKNOWN)),
+    dots: bins.map((bin) => binDot(first.name, bin, MODELS[first.index].look, !RATES_UNKNOWN)),
   });
-}
-
-/** The recalibrated probabilities by which the cheapest system decides, if it uses any. */
-function recalibratedWinner() {
-  const { best } = result;
-  const model = MODELS[best.model];
-  if (best.way !== "recalibrated" || !visible().includes(model) || Math.min(...model.recalibrated.totals) <= 0) return [];
-  model.recalibrated.hull ??= hullCuts(model.recalibrated);
-  return [{ model, name: best.name, look: `${model.look} winner`, table: model.recalibrated, hull: model.recalibrated.hull }];
 }
 
 /** Explanation of the bars, the dots and the thick line of the reliability diagram. */
 function reliabilityNote(first, mostCases) {
   if (!first) return "";
-  const thick = first.look.endsWith(" winner") ? ` Thick: ${bestInWords()}, ${first.name}.` : "";
+  const thick = winnerText([first]);
   const whiskers = RATES_UNKNOWN ? `. No intervals: ${RATES_UNKNOWN}.` : `; whiskers: its ${percent(DATA.level)} interval.`;
   return (
     ` Bars: cases to which ${first.name} gives such a probability, at most ${short(mostCases)}.` +

@@ -78,6 +78,7 @@ function showRule() {
   drawBand(byId("rule"), {
     title: `${title}: ${parts.map((part) => `${decisions[part.decision]} up to ${rule.format(part.high)}`).join(", ")}`,
     bounds: [low, high],
+    ends: rule ? [low, high].map((end) => rule.format(rule.axis.from(end))) : [],
     parts: parts.map((part) => ({
       low: at(part.low),
       high: part.high < Infinity ? at(part.high) : high,

@@ -42,7 +42,25 @@ function showVerdict() {
     html("span", {}, "cheapest now"),
     html("b", { title: name }, name),
     html("span", { class: "now-cost", title: costInSentence(cost) }, costInSentence(cost)),
+    howSure(result),
   );
+}
+
+/** The interval of the cost of the recommendation and how clear it is, in as few words as a box beside the sliders has room for. */
+function howSure(outcome) {
+  if (!outcome.deploysModel) return html("small", {}, "deploy none of the models");
+  const interval = expectedOf(outcome);
+  const bounds = Number.isFinite(interval[1]) ? `${percent(DATA.level)}: ${intervalText(interval)}` : "no interval";
+  const clarity = outcome.changed ? clarityOf(outcome) : REPORTED_TAG.replace(/^as reported/, "");
+  const { size, of } = numberOfContenders(outcome);
+  const rivals = size > 1 ? [`: ${size} of ${of}`, html("span", { class: "off-phone" }, " may be the cheapest")] : [];
+  return html("small", {}, tied(bounds + clarity), rivals);
+}
+
+/** How many systems cannot be told from the cheapest, of how many; NaN if that is not known under these stakes. */
+function numberOfContenders({ changed, inference, systems }) {
+  const names = changed ? inference?.contenders() : DATA.contenders;
+  return { size: names ? names.length : NaN, of: systems.filter((system) => system.candidate).length };
 }
 
 /** How clear the choice of the model, that of its rule and its saving are under changed stakes, if known. */
@@ -69,27 +87,26 @@ const savingOf = ({ changed, inference, best, unaided }) =>
 
 /** The key figures beside the verdict. */
 function factsOf(outcome) {
-  const { unaided, deploysModel, changed, inference } = outcome;
-  const rivals = result.systems.filter((system) => system.candidate).length;
+  const { unaided, deploysModel } = outcome;
+  const { size, of: rivals } = numberOfContenders(outcome);
   const measure = (name, value, interval) => {
     const hasBounds = Number.isFinite(value) && Number.isFinite(interval[1]);
     const note = hasBounds ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
     return { name: inUnit(name), value, note, text: hasBounds ? measured(interval)[0] : costText(value) };
   };
   const costLabel = deploysModel ? "cost per case" : "cost per case of the best model";
-  const remaining = changed && inference ? inference.contenders() : DATA.contenders;
   const contenders = {
     name: "may be the cheapest",
-    value: remaining.length,
-    text: changed && !inference ? "–" : `${remaining.length} of ${rivals}`,
-    note: changed && !inference ? "not known under your stakes" : `system${rivals === 1 ? "" : "s"} that the data cannot tell from the cheapest`,
+    value: size,
+    text: Number.isNaN(size) ? "–" : `${size} of ${rivals}`,
+    note: Number.isNaN(size) ? "not known under your stakes" : `system${rivals === 1 ? "" : "s"} that the data cannot tell from the cheapest`,
   };
   const expected = expectedOf(outcome);
   const saving = savingOf(outcome);
   return [
     ...(deploysModel ? [] : [measure(`cost of ${unaided.name}`, unaided.cost, [unaided.cost, NaN, NaN])]),
     measure(costLabel, expected[0], expected),
-    ...(deploysModel ? [savedShare(measure(`saved against ${unaided.name}`, saving[0], saving), saving, unaided)] : []),
+    ...(deploysModel && unaided.name ? [savedShare(measure(`saved against ${unaided.name}`, saving[0], saving), saving, unaided)] : []),
     ...(deploysModel && rivals > 1 ? [contenders] : []),
   ];
 }
@@ -117,7 +134,7 @@ const factNode = ({ name, value, note, text, formatExact = exact }) =>
 // Systems -----------------------------------------------------------------------------------------
 
 /** References below the systems: options without a model, and perfect decisions if known. */
-function referencesOf({ noModel, naive, perfect }) {
+function referencesOf({ noModel, naive, cheapestConstant, perfect }) {
   const withoutInterval = (name, cost, normalized) => ({
     name,
     cost,
@@ -127,7 +144,10 @@ function referencesOf({ noModel, naive, perfect }) {
   });
   return [
     ...(noModel ? [noModel] : []),
-    withoutInterval(`always ${decisions[naive.decision]}`, naive.cost, 1),
+    ...(keepsLimits(naive.decision) ? [withoutInterval(`always ${decisions[naive.decision]}`, naive.cost, 1)] : []),
+    ...(keepsLimits(cheapestConstant.decision)
+      ? []
+      : [withoutInterval(`always ${decisions[cheapestConstant.decision]} (breaks a limit)`, cheapestConstant.cost, 1)]),
     ...(Number.isNaN(number(DATA.perfect)) ? [] : [withoutInterval("perfect decisions", perfect, Number.isNaN(perfect) ? NaN : 0)]),
   ];
 }
@@ -172,7 +192,7 @@ function showSystems() {
   const costAndUpper = (system) => [system.cost, intervalOf(system, result)[2]];
   const top = Math.max(...entries.flatMap(costAndUpper).filter(Number.isFinite), 1e-300);
   const inferenceHead = [percent(DATA.level), ...(COMPARED ? [CHANCE_HEAD] : [])];
-  const normalizedHead = TERMS && Number.isNaN(SYSTEMS[0].reportedShare[0]) ? [] : ["normalised"];
+  const normalizedHead = hasNormalized() ? ["normalised"] : [];
   const head = ["system", "", "cost", ...inferenceHead, ...normalizedHead, ...periodHead(), ...(TONED ? ["decisions"] : [])];
   if (THRESHOLDED) head.push("threshold");
   const [costs, shares, totals] = costColumns(entries, result);
@@ -184,25 +204,40 @@ function showSystems() {
     ];
     return systemRow(system, top, costs[i], furtherCells, buttons.get(system) || []);
   });
-  const rivalCount = shown.filter((system) => !bounds.includes(system)).length;
-  const rivals = rows.slice(0, rivalCount);
+  const rowsOf = (wanted) => rows.filter((_, i) => i < shown.length && wanted(shown[i]));
+  const isBroken = (system) => LIMITED && DATA.broken.includes(system.name);
+  const isBound = (system) => bounds.includes(system) && !isBroken(system);
+  const rivals = rowsOf((system) => !isBound(system) && !isBroken(system));
   const withoutModel = rows.slice(shown.length).filter((_, i) => references[i].name !== "perfect decisions");
   const perfectRows = rows.slice(shown.length + withoutModel.length);
   const mainRows = [...(deploysModel ? [rivals, withoutModel] : [withoutModel, rivals]).flat(), ...perfectRows];
-  const boundsGroup = {
-    title: "Bounds: tuned on these very cases, not to be deployed",
-    rows: rows.slice(rivalCount, shown.length),
-  };
-  byId("systems").replaceChildren(tableOf(head, mainRows, [boundsGroup]));
+  const groups = [
+    { title: "Bounds: tuned on these very cases, not to be deployed", rows: rowsOf(isBound) },
+    { title: "These clearly break a limit, and cannot be recommended", rows: rowsOf(isBroken) },
+  ];
+  byId("systems").replaceChildren(tableOf(head, mainRows, groups));
   saved.systems = systemsToSave;
+  showFoldedChance(shown);
 }
+
+/** Say what chance the systems have that the table folds away, so that its chances do not seem to be all. */
+function showFoldedChance(shown) {
+  const folded = result.systems.filter((system) => system.candidate && !shown.includes(system));
+  const chance = sum(folded.map((system) => chanceOf(system, result) ?? 0));
+  if (byId("chance-note")) byId("chance-note").textContent = chance > 0 ? tied(`The systems that are folded away have ${chanceText(chance)} together.`) : "";
+}
+
+/** Whether normalised costs mean something: not where the best constant decision breaks a limit. */
+const hasNormalized = () =>
+  keepsLimits(result.cheapestConstant.decision) && !(TERMS && Number.isNaN(SYSTEMS[0].reportedShare[0]));
 
 /** A number, or a dash where costs that differ between cases were changed: it is not known then. */
 const knownCell = (value, look, text) =>
   TERMS && result.changed && Number.isNaN(value) ? UNKNOWN_CELL : numberCell(value, look, text);
 
-/** Whether the table has both a total and a threshold: its pictures leave them room. */
-const hasAllColumns = () => THRESHOLDED && Boolean(DATA.volume);
+/** Widths of the pictures in the table: a total, and with it a threshold, take room from them. */
+const pictureWidths = () =>
+  !DATA.volume ? { bar: BINARY ? 84 : 124, mix: BINARY ? 66 : 84 } : THRESHOLDED ? { bar: 58, mix: 48 } : { bar: 72, mix: 58 };
 
 const periodHead = () => (DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : []);
 
@@ -220,13 +255,13 @@ function systemsToSave() {
     ],
     ...result.ranked.map((system) => [
       ...[system.name, MODELS[system.model].name, system.rule, system.cost],
-      ...[boundOf(system, 1), boundOf(system, 2), system.normalized],
+      ...[boundOf(system, 1), boundOf(system, 2), hasNormalized() ? system.normalized : ""],
       ...[system.candidate ? chanceOf(system, result) ?? "" : "", system.threshold, system.candidate],
       ...total(system),
     ]),
     ...referencesOf(result)
       .filter((reference) => reference.name !== "perfect decisions")
-      .map((reference) => [reference.name, "", "", reference.cost, "", "", reference.normalized, "", "", "", ...total(reference)]),
+      .map((reference) => [reference.name, "", "", reference.cost, "", "", hasNormalized() ? reference.normalized : "", "", "", "", ...total(reference)]),
   ];
 }
 
@@ -265,7 +300,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
   const missing = isSystem && entry.candidate ? UNKNOWN_CELL : "";
   const chance = probability !== null ? chanceText(probability) : missing;
   const look = entry.look || "plain";
-  const bar = drawBar({ value: entry.cost, low, high, reference: naive.cost, top, look, ...(hasAllColumns() ? { width: 58 } : {}) });
+  const bar = drawBar({ value: entry.cost, low, high, reference: naive.cost, top, look, width: pictureWidths().bar });
   const boundsCell = Number.isFinite(low) || isSystem ? boundsText([entry.cost, low, high], cost) : "";
   const cells = [
     isSystem ? nameWithSwatch(entry.name, entry.look, notes, ...buttons) : entry.name,
@@ -286,7 +321,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
 function decisionMix(system) {
   const shares = deployedShares(system.counts, result.prior);
   const starts = shares.map((_, d) => sum(shares.slice(0, d)));
-  const width = hasAllColumns() ? 48 : BINARY ? 66 : 84;
+  const { mix: width } = pictureWidths();
   const label = decisions.map((name, d) => `${name} ${wholePercent(shares[d])}`).join(", ");
   const bars = shares.map((share, d) =>
     svg("rect", {

@@ -3,13 +3,22 @@
 const REPORTED_VOLUME = DATA.volume;
 if (!DATA.volume) DATA.period ||= "year"; // of a volume that the reader may enter
 let addressTimer = null;
+const firstReading = () => (CAN_DECIDE_ANEW ? "anew" : "kept");
 
 // Many programs encode square brackets in a link or end the link there; round ones survive.
 const brackets = { "(": "[", ")": "]", "[": "(", "]": ")" };
 const withBracketsSwapped = (text) => text.replace(/[()[\]]/g, (sign) => brackets[sign]);
 
+/** What else the reader chose: the second reading as 1, the place of the explored scores, and the cuts. */
+const choices = () => [Number(reading !== firstReading()), pickedTable, movedCuts];
+const NO_CHOICE = JSON.stringify([0, null, null]);
+const hasChoices = () => JSON.stringify(choices()) !== NO_CHOICE;
+
 /** The stakes as the fragment of an address: JSON with round brackets; NaN becomes null. */
-const stakesFragment = () => `#stakes=${withBracketsSwapped(JSON.stringify([state.costs, state.prior, DATA.volume]))}`;
+function stakesFragment() {
+  const parts = [state.costs, state.prior, DATA.volume, ...(hasChoices() ? choices() : [])];
+  return `#stakes=${withBracketsSwapped(JSON.stringify(parts))}`;
+}
 
 /** Whether a parsed value has the shape of another, with finite numbers in the same places. */
 function hasShapeOf(value, shape) {
@@ -21,11 +30,11 @@ function hasShapeOf(value, shape) {
 function stakesOf(address) {
   try {
     const match = /#stakes=([\d(),.eE+-]*(?:null[\d(),.eE+-]*)*)$/.exec(decodeURIComponent(address));
-    const [costs, prior, volume] = JSON.parse(withBracketsSwapped(match[1]));
+    const [costs, prior, volume, ...chosen] = JSON.parse(withBracketsSwapped(match[1]));
     const isPrior = hasShapeOf(prior, REPORTED.prior) && prior.every((share) => share >= 0) && Math.abs(sum(prior) - 1) < 1e-9;
     if (!hasShapeOf(costs, REPORTED.costs) || !isPrior || !(volume === null || volume > 0)) return null;
     const nullToNaN = (value) => (value === null ? NaN : Array.isArray(value) ? value.map(nullToNaN) : value);
-    return { costs: nullToNaN(costs), prior, volume };
+    return { costs: nullToNaN(costs), prior, volume, chosen };
   } catch {
     return null; // links are cut or edited on their way
   }
@@ -39,7 +48,7 @@ function rememberStakes() {
 
 /** Write changed stakes into the address, or remove them from it. */
 function writeAddress() {
-  const differs = result.changed || DATA.volume !== REPORTED_VOLUME;
+  const differs = result.changed || DATA.volume !== REPORTED_VOLUME || hasChoices();
   if (!differs && !location.hash.startsWith("#stakes=")) return;
   history.replaceState(null, "", differs ? stakesFragment() : location.href.split("#")[0]);
 }
@@ -49,8 +58,21 @@ function readAddress() {
   const stakes = stakesOf(location.hash);
   if (!stakes) return false;
   DATA.volume = stakes.volume;
-  setStakes({ costs: stakes.costs, prior: stakes.prior });
+  setChoices(stakes.chosen);
+  if (byId("controls")) setStakes({ costs: stakes.costs, prior: stakes.prior }); // the stakes of other pages stay
   return true;
+}
+
+/** Take over the reading, the explored scores and the cuts of an address, if they fit this page. */
+function setChoices([second = 0, table = null, cuts = null]) {
+  pickedTable = EXPLORABLE[table] ? table : null;
+  const isCut = (cut) => cut === null || Number.isFinite(cut);
+  movedCuts = Array.isArray(cuts) && cuts.every(isCut) ? cuts.map((cut) => cut ?? -Infinity) : null;
+  if (byId("explorer-pick")) byId("explorer-pick").value = pickedTable ?? "";
+  for (const input of document.querySelectorAll("[name=reading]")) {
+    input.checked = input.value === (second && firstReading() === "anew" ? "kept" : firstReading());
+    if (input.checked) reading = input.value;
+  }
 }
 
 /** Copy the address with the stakes to the clipboard. */
@@ -71,23 +93,37 @@ async function copyLink() {
   setTimeout(() => (button.textContent = "Copy link"), 2000);
 }
 
-/** The stakes in one line, for downloads. */
-function stakesLine() {
-  const costs = classes.map((label, k) => `${label}: ${decisions.map((name, d) => `${name} ${costToml(state.costs[k][d], k, d)}`).join(", ")}`);
-  const shares = classes.map((label, k) => `${label} ${state.prior[k]}`).join(", ");
-  const changed = result.changed ? "stakes changed on the page" : "stakes of the report";
-  const volume = DATA.volume ? `; ${DATA.volume} cases${DATA.period ? ` per ${DATA.period}` : ""}` : "";
-  return `${document.querySelector("h1").textContent}; ${changed}; costs${unit ? ` in ${unit}` : ""}: ${costs.join("; ")}; prior: ${shares}${volume}; stakes ${DATA.version}`;
+const AS_REPORTED = ["quality", "slices", "reliability", "class-reliability"];
+/** Whether a download is as it was reported, whatever the sliders say; so are all tables of plain text. */
+const isAsReported = (name) => AS_REPORTED.includes(name) || !(name in saved || byId(name));
+
+/** The stakes under which a download was made, in parts. */
+function stakesParts(name) {
+  const asReported = isAsReported(name);
+  const { costs, prior } = asReported ? REPORTED : state;
+  const volume = asReported ? REPORTED_VOLUME : DATA.volume;
+  const ofClass = (label, k) => `${label}: ${decisions.map((decision, d) => `${decision} ${costToml(costs[k][d], k, d)}`).join(", ")}`;
+  return [
+    document.querySelector("h1").textContent,
+    result.changed && !asReported ? "stakes changed on the page" : "stakes of the report",
+    `costs${unit ? ` in ${unit}` : ""}: ${classes.map(ofClass).join("; ")}`,
+    `prior: ${classes.map((label, k) => `${label} ${prior[k]}`).join(", ")}`,
+    ...(DATA.limits.length ? [`limits: ${DATA.limits.map(({ text }) => text).join("; ")}`] : []),
+    ...(volume ? [`${volume} cases${DATA.period ? ` per ${DATA.period}` : ""}`] : []),
+    `stakes ${DATA.version}`,
+  ];
 }
 
+const stakesLine = (name) => stakesParts(name).join("; ");
+
 /** Rows of a download with the stakes as the last column, so that every row carries them. */
-const withStakes = (rows) => rows.map((row, i) => [...row, i ? stakesLine() : "stakes"]);
+const withStakes = (name, rows) => rows.map((row, i) => [...row, i ? stakesLine(name) : "stakes"]);
 
 /** Total saving over all cases of a period, if their number is known. */
 function showTotal() {
   const box = byId("volume");
   if (document.activeElement !== box) box.value = DATA.volume ? fieldText(DATA.volume) : "";
-  if (!DATA.volume || !result.deploysModel) return;
+  if (!DATA.volume || !result.deploysModel || !result.unaided.name) return;
   const interval = savingOf(result).map((value) => DATA.volume * value);
   const [saving] = interval;
   const hasBounds = Number.isFinite(interval[1]);
@@ -115,6 +151,7 @@ function buildSharing(change) {
     DATA.volume = value > 0 ? value : null;
     change({});
   });
+  byId("readings")?.addEventListener("change", rememberStakes);
   document.addEventListener("click", followInnerLink);
   addEventListener("hashchange", () => readAddress() && showAll());
 }

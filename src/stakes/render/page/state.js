@@ -51,7 +51,7 @@ const MODELS = DATA.models.map((model, index) => {
   const running = anySystem ? anySystem.running : 0;
   const rank = MODEL_ORDER.indexOf(index);
   const look = `m${rank % LOOKS}`;
-  return { ...model, table, recalibrated, hull, binned, stakes, running, look };
+  return { ...model, index, table, recalibrated, hull, binned, stakes, running, look };
 });
 const SYSTEMS = DATA.systems.map((system) => ({
   ...system,
@@ -191,8 +191,22 @@ function withCosts(system, decided, stakes, span) {
   return { ...system, ...decided, costs, cost, normalized };
 }
 
+const LIMITED = DATA.limits.length > 0;
+/** Whether always deciding the same keeps every limit. */
+const keepsLimits = (d) => DATA.limits.every(({ decision, bound, sign }) => sign * (Number(decision === d) - bound) <= 0);
+
+/** The cheapest constant decision among those that keep the limits; among all if none does. */
+function allowedConstant(costs, prior) {
+  const free = naiveDecision(costs, prior);
+  const allowed = decisions.map((_, d) => d).filter(keepsLimits);
+  if (!allowed.length || allowed.includes(free.decision)) return free;
+  const [first, ...others] = allowed.map((decision) => ({ decision, cost: sum(prior.map((share, k) => (share ? share * costs[k][decision] : 0))) }));
+  return others.reduce((best, other) => (other.cost < best.cost ? other : best), first);
+}
+
 /** The cheapest option without a model: a constant decision, or deciding by each case's costs. */
 function bestWithoutModel(naive, noModel, slack) {
+  if (LIMITED && DATA.unaided === null) return { name: null, phrase: null, cost: NaN }; // everything breaks a limit
   if (noModel && noModel.cost < naive.cost - slack) {
     const phrase = "deciding without a model by each case’s costs and the prior";
     return { name: noModel.name, phrase, cost: noModel.cost };
@@ -222,7 +236,7 @@ function evaluate(stakes) {
   const [{ sums, counts }] = SYSTEMS;
   const costs = TERMS ? meanCosts(stakes.costs, sums, counts) : stakes.costs;
   const changed = isChanged(stakes); // if not, the report's own verdict is shown
-  const naive = naiveDecision(costs, prior);
+  const naive = allowedConstant(costs, prior);
   const perfect = TERMS ? (changed ? NaN : number(DATA.perfect)) : perfectCost(costs, prior);
   const span = naive.cost - perfect;
   const systems = SYSTEMS.filter((system) => !system.added || isMoved(prior)).map((system) =>
@@ -250,6 +264,7 @@ function evaluate(stakes) {
     best,
     rival: (otherModels.length ? otherModels : others).find((system) => !Number.isNaN(system.cost)),
     naive,
+    cheapestConstant: naiveDecision(costs, prior),
     noModel,
     unaided,
     deploysModel: changed ? saves() : DATA.verdict.deploy !== null,

@@ -197,6 +197,24 @@ const STYLES = [
   ...["font-size", "font-weight", "font-family", "paint-order", "opacity"],
 ];
 
+const FOOTNOTE = { size: 9, line: 12 }; // pixels
+
+/** Write a text below a drawing, in as many lines as it needs. */
+function writeBelow(picture, text) {
+  const [, , width, height] = picture.getAttribute("viewBox").split(" ").map(Number);
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = `${lines[lines.length - 1]} ${word}`.trim();
+    if (widthOf(longer, FOOTNOTE) <= width - 8) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  const style = getComputedStyle(document.body);
+  const look = { "font-size": FOOTNOTE.size, "font-family": style.fontFamily, fill: style.color, opacity: 0.8 };
+  lines.forEach((line, i) => picture.append(svg("text", { x: 4, y: height + (i + 1) * FOOTNOTE.line, ...look }, line)));
+  const full = height + lines.length * FOOTNOTE.line + 6;
+  fill(picture, { width, height: full, viewBox: `0 0 ${width} ${full}` }, []);
+}
+
 /** Download a drawing with its computed styles inline: elsewhere it has no style sheet. */
 function downloadSvg(name, picture) {
   const copy = picture.cloneNode(true);
@@ -209,6 +227,7 @@ function downloadSvg(name, picture) {
   });
   copy.querySelectorAll(".hair").forEach((node) => node.remove());
   const background = getComputedStyle(document.documentElement).getPropertyValue("--card").trim();
-  copy.prepend(svg("desc", {}, stakesLine()), svg("rect", { width: "100%", height: "100%", fill: background }));
+  writeBelow(copy, stakesLine(name));
+  copy.prepend(svg("desc", {}, stakesLine(name)), svg("rect", { width: "100%", height: "100%", fill: background }));
   download(`${name}.svg`, new XMLSerializer().serializeToString(copy), "image/svg+xml");
 }
