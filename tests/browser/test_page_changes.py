@@ -1,4 +1,4 @@
-"""What the page says of other stakes is what its sliders show, and what is not yet known says so."""
+"""What the page says of other stakes is what its sliders show."""
 
 from __future__ import annotations
 
@@ -277,7 +277,9 @@ def test_the_ends_of_a_zone_have_few_digits_and_lie_in_it(name, opened, request)
             holds = [z for z in zones if z[1] <= float(high) / 100 and float(low) / 100 <= z[2]]
             label = line.split(f" {low} %")[0]
             brief = ", briefly " in line
-            assert brief or len({frozenset(models_of(report, z[3].split("; "))) for z in holds}) == 1
+            assert (
+                brief or len({frozenset(models_of(report, z[3].split("; "))) for z in holds}) == 1
+            )
             digits = [len(text.replace(".", "").strip("0")) for text in (low, high)]
             assert max(digits) <= 3, (label, low, high)
             n_ends += 1

@@ -221,7 +221,7 @@ def factor(what: str, now: float, then: float) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["duel", "demo"])
 def test_the_nearest_change_and_the_nearest_flip_stand_in_the_verdict(name, opened, request):
-    """What is recommended changes at or before a flip: that is said as the close call that it is."""
+    """What is recommended changes at or before a flip, often as a close call."""
     report = request.getfixturevalue(name)
     page, choice = opened(report), report.verdict.cheapest
     rows = flips(page)
