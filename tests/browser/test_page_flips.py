@@ -301,8 +301,8 @@ def test_the_zone_of_today_has_the_contenders_of_the_headline(opened):
     zones = page.run("() => stakesPage.tables().zones")[1:]
     names = next(row[3] for row in zones if row[0].startswith("prior") and row[1] <= now <= row[2])
     # Beside the present prior, posteriors are moved: these are other systems of the same models.
-    models = {name.split(" (")[0] for name in names.split("; ")}
-    assert models == {name.split(" (")[0] for name in report.verdict.contenders}
+    zone = {name.split(" (")[0] for name in names.split("; ")}
+    assert zone == {name.split(" (")[0] for name in report.verdict.contenders}
     assert 1 < len(report.verdict.contenders) < 20
 
 
