@@ -212,7 +212,7 @@ def test_on_a_phone_zones_that_are_briefly_others_break_their_lines(opened):
     """Where they end stays in one line; the names of what is briefly among them do not have to."""
     page = opened(demo_report(), viewport={"width": 390, "height": 844})
     page.run("() => stakesPage.finished()")
-    assert ", briefly also " in page.text("#prior-band .parts")
+    assert ", briefly " in page.text("#prior-band .parts")
     right = "() => document.querySelector('#prior-band').getBoundingClientRect().right"
     rights = """() => [...document.querySelectorAll("#prior-band .parts *")].map(
         node => node.getBoundingClientRect().right)"""

@@ -221,7 +221,7 @@ def factor(what: str, now: float, then: float) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["duel", "demo"])
 def test_the_nearest_change_and_the_nearest_flip_stand_in_the_verdict(name, opened, request):
-    """What is recommended changes at or before a flip: that is said as the close call that it is."""
+    """What is recommended changes at or before a flip, often as a close call."""
     report = request.getfixturevalue(name)
     page, choice = opened(report), report.verdict.cheapest
     rows = flips(page)
@@ -301,8 +301,8 @@ def test_the_zone_of_today_has_the_contenders_of_the_headline(opened):
     zones = page.run("() => stakesPage.tables().zones")[1:]
     names = next(row[3] for row in zones if row[0].startswith("prior") and row[1] <= now <= row[2])
     # Beside the present prior, posteriors are moved: these are other systems of the same models.
-    models = {name.split(" (")[0] for name in names.split("; ")}
-    assert models == {name.split(" (")[0] for name in report.verdict.contenders}
+    zone = {name.split(" (")[0] for name in names.split("; ")}
+    assert zone == {name.split(" (")[0] for name in report.verdict.contenders}
     assert 1 < len(report.verdict.contenders) < 20
 
 

@@ -290,13 +290,12 @@ def _packed(cases: list[Any]) -> list[Any] | str:
     return "".join(map(str, cases)) if few else cases
 
 
-def _rounded(
-    table: ScoreTable, report: Report, systems: list[System]
-) -> tuple[list[Any], float]:
+def _rounded(table: ScoreTable, report: Report, systems: list[System]) -> tuple[list[Any], float]:
     """Scores to few digits, if they stay distinct and lead to the decisions of the report.
 
     A page decides again at other stakes: with fewer digits a score may fall on the other side of a
-    threshold than in Python. Probabilities are written without their leading zeros: multiplied by a power of ten, the scale.
+    threshold than in Python. Probabilities are written without their leading zeros: multiplied by a
+    power of ten, the scale.
     """
     probabilities = bool(((table.scores >= 0) & (table.scores <= 1)).all())
     for digits in (8, 12):

@@ -116,7 +116,10 @@ function showFlipTable(rows, choice) {
     ],
   }));
   const heads = ["", "now", textCell("something else is recommended once it"), textCell("today’s choice is ruled out once it")];
-  const table = (pad) => (changes.length ? [tableOf(heads, lines(pad))] : []);
+  // after a change more numbers may have something to say: rows that are never seen keep room for two
+  const lengthOf = ({ cells }) => sum(cells.slice(2).map(({ text }) => (text.textContent ?? text).length));
+  const spare = (pad) => (pad ? lines(pad).sort((a, b) => lengthOf(b) - lengthOf(a)).slice(0, Math.min(2, 2 * rows.length - changes.length)) : []);
+  const table = (pad) => (changes.length ? [tableOf(heads, [...lines(pad), ...spare(pad)])] : []);
   const neverNote = html("p", { class: "hint foot" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
   const notes = never.length ? [neverNote] : [];
   showWithRoom(byId("flips"), [...table(""), ...notes], [...table(MORE_DIGITS), ...notes]);

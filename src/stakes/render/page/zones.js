@@ -220,10 +220,11 @@ function drawZones({ id, name, bounds: [low, high], now, ends, rounded, formatEx
     ...(all > MOST_ZONES ? [html("p", { class: "hint foot" }, `The nearest zones; the CSV has all ${zones.length}.`)] : []),
   ];
   const length = ({ label, span }) => label.length + span.length;
-  const longestFirst = byDistance.slice(0, MOST_ZONES + 2).sort((a, b) => length(b) - length(a));
+  const longestFirst = [...byDistance].sort((a, b) => length(b) - length(a));
   const picture = byId(id).firstChild;
   // after a change, others may be the nearest, or one more
-  const others = [...longestFirst, longestFirst[0]].slice(0, MOST_ZONES);
+  const longer = ({ span, ...zone }) => ({ ...zone, span: `${span}, briefly fewer${MORE_DIGITS}` });
+  const others = [...longestFirst, longestFirst[0]].slice(0, MOST_ZONES).map(longer);
   showWithRoom(
     byId(id),
     [picture, ...listed(shown.filter((zone) => nearest.includes(zone)), shown.length)],
