@@ -126,8 +126,8 @@ class Design:
         n = self.size
         y = (rng.random(n) < self.prevalence).astype(int)
         if self.kind == "rare misses":
-            found = rng.random((self.systems, n)) >= self.miss_rate
-            return Rows(y, _named(list(y * found)), None, None)
+            detected = rng.random((self.systems, n)) >= self.miss_rate
+            return Rows(y, _named(list(y * detected)), None, None)
         noise, by = rng.standard_normal((n, self.systems)), None
         if self.clusters is not None:
             by = np.arange(n) * self.clusters // n

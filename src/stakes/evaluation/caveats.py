@@ -284,13 +284,14 @@ def _sampling(evidence: Evidence) -> Iterator[Caveat]:
 
 def _classes_in_few_clusters(evidence: Evidence) -> Iterator[Caveat]:
     """A caveat where few of many clusters hold a class: they say little about others that do."""
-    sample, held = evidence.sample, evidence.sample.clusters_of_classes
-    few = np.flatnonzero((held > 0) & (held < _FEW_CLUSTERS) & (evidence.prior > 0))
+    sample, n_clusters = evidence.sample, evidence.sample.clusters_of_classes
+    few = np.flatnonzero((n_clusters > 0) & (n_clusters < _FEW_CLUSTERS) & (evidence.prior > 0))
     if not few.size:
         return
     labels = [str(evidence.problem.classes[k]) for k in few[:_MOST_NAMED]]
     more = f" and {few.size - len(labels)} other classes" * (few.size > len(labels))
-    counts = f"{held[few].min()}" if np.ptp(held[few]) == 0 else f"at most {held[few].max()}"
+    fewest, most = n_clusters[few].min(), n_clusters[few].max()
+    counts = f"{most}" if fewest == most else f"at most {most}"
     yield Caveat(
         "class in few clusters",
         f"Cases of {', '.join(labels)}{more} lie in {counts} of the {sample.clusters} clusters: "

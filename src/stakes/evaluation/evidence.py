@@ -98,8 +98,8 @@ class JointSample:
     def clusters_of_classes(self) -> IntArray:
         """The number of clusters that hold cases of each class, (K,)."""
         cluster, cell = np.nonzero(self.joint.weights)
-        held = np.unique(self.joint.cells[cell, 0] + len(self.sizes) * cluster)
-        return np.bincount(held % len(self.sizes), minlength=len(self.sizes))
+        pairs = np.unique(self.joint.cells[cell, 0] + len(self.sizes) * cluster)
+        return np.bincount(pairs % len(self.sizes), minlength=len(self.sizes))
 
     @cached_property
     def pooled(self) -> JointCounts:

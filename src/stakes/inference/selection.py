@@ -301,9 +301,9 @@ def _simplest_first(
 ) -> IntArray:
     """Systems that cost the same, that first which decides as the unaided one does, if any."""
     simplest = errors.names.index(unaided)
-    own = [errors.names.index(rivals.names[place]) for place in places]
-    costs, cost = errors.costs[own], errors.costs[simplest]
-    alike = (errors.variances[own, simplest] == 0) & (np.abs(costs - cost) <= 1e-12 * abs(cost))
+    tied = [errors.names.index(rivals.names[place]) for place in places]
+    costs, cost = errors.costs[tied], errors.costs[simplest]
+    alike = (errors.variances[tied, simplest] == 0) & (np.abs(costs - cost) <= 1e-12 * abs(cost))
     return places[np.argsort(~alike, kind="stable")]
 
 
