@@ -8,8 +8,9 @@ import numpy as np
 
 
 def scores_of(table: dict[str, Any]) -> np.ndarray:
-    """Scores; a page writes probabilities without leading zeros, multiplied by a power of ten."""
-    return np.array([float(score) for score in table["scores"]]) / table["scale"]
+    """Scores; a page writes the steps between them, multiplied by a scale, or has no scale."""
+    written = np.array([float(score) for score in table["scores"]])
+    return written if table["scale"] is None else np.cumsum(written) / table["scale"]
 
 
 def cases_of(table: dict[str, Any]) -> list[list[float]]:

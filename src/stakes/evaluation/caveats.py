@@ -256,8 +256,8 @@ def _few_carry(
         yield Caveat(
             "few cases carry the cost",
             f"{TOP_CASES} of the {number(evidence.n_rows)} cases are {whole_percent(share)} of the "
-            f"{of} of {best.name}: with such {of}s, other cases may well {of} more, and intervals cover "
-            f"less often than they say.",
+            f"{of} of {best.name}: with such {of}s, other cases may well {of} more, and intervals "
+            f"cover less often than they say.",
         )
 
 

@@ -21,7 +21,7 @@ _SAMPLED = 20  # steps in which the heights of a line are compared with those of
 _FLAT = 1e-9  # relative range below which a line is horizontal up to rounding
 
 
-Line = tuple[tuple[float, float], ...]  # points
+LinePoints = tuple[tuple[float, float], ...]
 
 
 @record
@@ -35,7 +35,7 @@ class LinePicture:
     """
 
     title: str
-    lines: Mapping[str, Line]  # by their names; two, the upper one first
+    lines: Mapping[str, LinePoints]  # by their names; two, the upper one first
     x_name: str
     y_name: str
     marks: Mapping[float, str] = field(default_factory=dict)
@@ -111,14 +111,14 @@ class _Frame:
         ]
         return "".join([*rules, *heights, *shares, _line("axis", _LEFT, _BOTTOM, _RIGHT, _BOTTOM)])
 
-    def line(self, points: Line, look: str) -> str:
+    def line(self, points: LinePoints, look: str) -> str:
         """A line with its points."""
         places = [(self.x(x), self.y(y)) for x, y in points]
         path = "L".join(f"{_short(x)} {_short(y)}" for x, y in places)
         dots = "".join(f'<circle cx="{_short(x)}" cy="{_short(y)}" r="3.5"/>' for x, y in places)
         return f'<path class="line {look}" d="M{path}"/><g class="dot {look}">{dots}</g>'
 
-    def spot(self, lines: list[Line], lower: bool, taken: list[_Spot]) -> _Spot:
+    def spot(self, lines: list[LinePoints], lower: bool, taken: list[_Spot]) -> _Spot:
         """Where the name of the first of these lines covers the least of all of them.
 
         Near one of its ends, above or below it; the last end and the side away from the other line
@@ -139,7 +139,7 @@ class _Frame:
         spots.append(_Spot(start, _TOP + 14.0, "start", (_LEFT, start + _NAME), in_corner=True))
         return min(spots, key=lambda spot: self._covered(lines, spot, taken))
 
-    def _covered(self, lines: list[Line], spot: _Spot, taken: list[_Spot]) -> int:
+    def _covered(self, lines: list[LinePoints], spot: _Spot, taken: list[_Spot]) -> int:
         """At how many places a name would cover a line, or another name."""
         heights = [y for line in lines for y in self._heights(line, spot.area)]
         names = sum(
@@ -150,7 +150,7 @@ class _Frame:
         )
         return sum(spot.y - 13 < y < spot.y + 7 for y in heights) + 100 * names
 
-    def _heights(self, points: Line, area: tuple[float, float]) -> list[float]:
+    def _heights(self, points: LinePoints, area: tuple[float, float]) -> list[float]:
         """Heights in pixels of a line at a few places between two abscissae."""
         places = sorted((self.x(x), self.y(y)) for x, y in points)
         xs, ys = zip(*places, strict=True)

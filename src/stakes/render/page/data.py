@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import floor, log10
 from typing import Any
 
 import numpy as np
@@ -290,22 +291,36 @@ def _packed(cases: list[Any]) -> list[Any] | str:
     return "".join(map(str, cases)) if few else cases
 
 
-def _rounded(table: ScoreTable, report: Report, systems: list[System]) -> tuple[list[Any], float]:
-    """Scores to few digits, if they stay distinct and lead to the decisions of the report.
+def _rounded(
+    table: ScoreTable, report: Report, systems: list[System]
+) -> tuple[list[Any], float | None]:
+    """Scores as steps from one to the next, if these lead to the decisions of the report.
 
-    A page decides again at other stakes: with fewer digits a score may fall on the other side of a
-    threshold than in Python. Probabilities are written without their leading zeros: multiplied by a
-    power of ten, the scale.
+    A page decides again at other stakes: a score must not fall on the other side of a threshold
+    than in Python. The steps between 8 digits of scores have fewer digits. Probabilities are
+    multiplied by a power of ten, the scale, to be without leading zeros. Scores that need more than
+    12 digits are written as they are, without a scale.
     """
     probabilities = bool(((table.scores >= 0) & (table.scores <= 1)).all())
-    for digits in (8, 12):
-        scale = 10.0**digits if probabilities else 1.0
-        written = _short(table.scores * scale, digits)
-        scores = np.array(written) / scale
+    scale = 1e8 if probabilities else 1.0
+    for digits in (8, 12) if np.isfinite(table.scores).all() else ():
+        steps = _steps(table.scores * scale, digits)
+        scores = np.cumsum(steps) / scale
         alike = all(_decides_alike(scores, table, report, system) for system in systems)
         if alike and np.unique(scores).size == scores.size:
-            return written, scale
-    return list(table.scores.tolist()), 1.0
+            return steps, scale
+    return list(table.scores.tolist()), None
+
+
+def _steps(values: FloatArray, digits: int) -> list[Any]:
+    """Steps between values, so that their sums have so many digits: errors do not add up."""
+    steps, reached = [], 0.0
+    for value in values.tolist():
+        places = digits - 1 - floor(log10(abs(value))) if value else digits
+        step = round(value - reached, places)
+        steps.append(int(step) if step.is_integer() else step)
+        reached += step
+    return steps
 
 
 def _decides_alike(scores: FloatArray, table: ScoreTable, report: Report, system: System) -> bool:

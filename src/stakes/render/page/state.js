@@ -19,8 +19,15 @@ const SHADES = 4; // shades of one colour, for the systems of one model
 
 /** Counts of cases; a string has one digit for each. */
 const unpackedCases = (packed) => (typeof packed === "string" ? [...packed].map(Number) : packed);
+
+/** Scores; with a scale, the steps between them are written. */
+function unpackedScores(written, scale) {
+  let reached = 0;
+  return scale === null ? written : written.map((step) => (reached += step) / scale);
+}
+
 const scoreTableFrom = ({ scores, scale, negatives, positives }, holdsFor) => ({
-  ...scoreTable(numbers(scores).map((score) => score / scale), [negatives, positives].map(unpackedCases)),
+  ...scoreTable(unpackedScores(numbers(scores), scale), [negatives, positives].map(unpackedCases)),
   holdsFor, // the prior for which its scores are posteriors
 });
 
