@@ -288,20 +288,20 @@ def test_the_ends_of_a_zone_have_few_digits_and_lie_in_it(name, opened, request)
 
 def test_what_is_briefly_possible_too_is_not_possible_in_the_rest_of_a_zone(demo, opened):
     page = finished(opened(demo))
-    said = 0
+    words = 0
     for share in (0.002, 0.01, 0.05, 0.2, 0.3):
         page.run(SET, {"prior": [1 - share, share]})
         finished(page)
         for line in page.text("#prior-band .parts").split("\n"):
             if ", briefly also " not in line:
-                said += ", briefly " in line
+                words += ", briefly " in line
                 continue
             zone, brief = line.split(", briefly also ")
             label = re.split(r" [\d.]+ % to ", zone)[0]
             added = re.split(r", | or ", brief.split(", briefly ")[0])
             assert not set(added) & set(re.split(r", | or ", label))
-            said += 1
-    assert said
+            words += 1
+    assert words
 
 
 def test_one_constant_decision_is_not_grey_as_several_systems_are(clerks, opened):

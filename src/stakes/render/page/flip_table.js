@@ -69,13 +69,13 @@ function flipsHint() {
 
 /** What was found of one kind, `change` or `flip`, on both sides of all numbers, the nearest first. */
 function byDistance(rows, kind) {
-  const found = rows.flatMap(({ move, low, high }) =>
+  const changes = rows.flatMap(({ move, low, high }) =>
     [low, high].filter((side) => side && side[kind]).map((side) => ({
       ...{ move, side, ...side[kind], relative: relativeMove(move, side[kind].value) },
       share: Math.abs(side[kind].value - move.now) / move.size,
     })),
   );
-  return found.sort(byNearness);
+  return changes.sort(byNearness);
 }
 
 /** How a number moves at a flip, as a reader would type it; priors are in percent. */
@@ -94,10 +94,10 @@ const exactTextOf = ({ d }) => (d === null ? exactPercent : exact);
 const nowText = ({ d, now }) => (d === null ? probabilityText(now) : pointText(now, 4));
 
 /** A cell that says how a number moves, and what then. */
-function moveCell(move, found, names, pad) {
-  if (!found) return textCell("–");
-  const text = html("span", {}, `${tied(movesTo({ move, ...found }))}${pad}: ${names}`);
-  return { text, title: exactTextOf(move)(found.value), lines: [["", found.possible.slice(0, 8).join(", ")]], look: "words" };
+function moveCell(move, change, names, pad) {
+  if (!change) return textCell("–");
+  const text = html("span", {}, `${tied(movesTo({ move, ...change }))}${pad}: ${names}`);
+  return { text, title: exactTextOf(move)(change.value), lines: [["", change.possible.slice(0, 8).join(", ")]], look: "words" };
 }
 
 /** Show what changes, the nearest first, and the numbers that change nothing. */
@@ -144,7 +144,7 @@ const NEAR = Math.log(10); // a change of a number by a larger factor is not cal
 function nearestInWords([change], [flip], choice) {
   const when = READINGS[reading];
   if (!change) return `none, ${when}: no number that is moved alone changes this within the range searched.`;
-  const moved = (found) => `the ${found.move.name} ${movesTo(found, `from ${nowText(found.move)} `)}${farFromNow(found)}`;
+  const moved = (to) => `the ${to.move.name} ${movesTo(to, `from ${nowText(to.move)} `)}${farFromNow(to)}`;
   const begin = change.relative <= NEAR ? `${when}, ` : `none near, ${when}: `;
   if (change.isClear) return `${begin}${choice} stays the choice until ${moved(change)}; then ${inWords(change.possible, choice)}.`;
   const ruledOut = flip

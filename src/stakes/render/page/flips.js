@@ -148,7 +148,7 @@ function* searchSide(move, side, choice, kept) {
   const ruledOut = yield* searchFirst(move, side, isRuledOut);
   const isOther = (value) => !names.includes(standing(value).verdict());
   const changed = yield* searchFirst(move, side, isOther, finerSteps(move.steps));
-  const found = (value) => value !== null && { value, possible: standing(value).possible(), verdict: standing(value).verdict() };
-  const change = found(changed) || null;
-  return { flip: found(ruledOut) || null, change: change && { ...change, isClear: isRuledOut(changed) } };
+  const describedAt = (value) => value !== null && { value, possible: standing(value).possible(), verdict: standing(value).verdict() };
+  const change = describedAt(changed) || null;
+  return { flip: describedAt(ruledOut) || null, change: change && { ...change, isClear: isRuledOut(changed) } };
 }

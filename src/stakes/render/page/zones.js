@@ -100,16 +100,16 @@ const withBorders = (zones, [least, most]) =>
 /** Pieces of work that search for the zones of an axis, and a last one that draws them. */
 function zonePieces(axis, kept, zones) {
   const namesAt = (x) => standingAt(axis.stakesAt(x), kept).possible();
-  const found = []; // each has the first and the last point that is known to lie in it
+  const listed = []; // each has the first and the last point that is known to lie in it
   if (axis.of) return [() => drawZones(axis, zones.get(axis.of))];
   const visit = function* (x) {
     const possible = namesAt(x);
-    if (!found.length) found.push({ from: x, to: x, possible, names: possible });
-    let last = found[found.length - 1];
+    if (!listed.length) listed.push({ from: x, to: x, possible, names: possible });
+    let last = listed[listed.length - 1];
     for (let borders = 0; modelsAmong(last.possible) !== modelsAmong(possible); borders += 1) {
       const next = borders < MOST_BORDERS ? yield* zoneAfter(last, x, possible, namesAt) : { from: x, to: x, possible, names: possible };
       last = modelsAmong(next.possible) === modelsAmong(possible) ? { ...next, possible } : next;
-      found.push(last);
+      listed.push(last);
     }
     last.to = x;
     last.names = [...new Set([...last.names, ...possible])]; // rules differ within a zone
@@ -117,7 +117,7 @@ function zonePieces(axis, kept, zones) {
   return [
     ...axis.points.map(visit),
     () => {
-      zones.set(axis.id, withBorders(found, axis.bounds));
+      zones.set(axis.id, withBorders(listed, axis.bounds));
       drawZones(axis, zones.get(axis.id));
     },
   ];
