@@ -435,7 +435,7 @@ def test_a_prior_that_is_many_times_rarer_is_reported_however_small_both_are():
     p = np.clip(rng.random(4000), 0.01, 0.99)
     report = few(y, {"m": p}, FRAUD.with_prior([0.995, 0.005]))
     text = next(c.text for c in report.caveats if c.kind == "prior mismatch")
-    assert "adjusted to the prior" in text
+    assert "converted to the stated shares" in text
     decided = few(y, {"m": Decisions(bayes_decisions(p, FRAUD))}, FRAUD.with_prior([0.995, 0.005]))
     text = next(c.text for c in decided.caveats if c.kind == "prior mismatch")
     assert "moved" not in text
