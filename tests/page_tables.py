@@ -10,7 +10,10 @@ import numpy as np
 def scores_of(table: dict[str, Any]) -> np.ndarray:
     """Scores; a page writes the steps between them, multiplied by a scale, or has no scale."""
     written = np.array([float(score) for score in table["scores"]])
-    return written if table["scale"] is None else np.cumsum(written) / table["scale"]
+    scale = table["scale"]
+    if scale is None:
+        return written
+    return np.minimum(np.cumsum(written) / scale, 1.0 if scale > 1 else np.inf)
 
 
 def cases_of(table: dict[str, Any]) -> list[list[float]]:

@@ -275,7 +275,7 @@ def _table(
         return None
     pooled = n_scores > table.scores.size
     digits = 5 if pooled else 17  # of weights that are no whole numbers
-    scores, scale = _rounded(table, report, systems)
+    scores, scale = _rounded(table, report, systems, 6 if pooled else 8)
     return {
         "scores": scores,
         "scale": scale,
@@ -292,20 +292,20 @@ def _packed(cases: list[Any]) -> list[Any] | str:
 
 
 def _rounded(
-    table: ScoreTable, report: Report, systems: list[System]
+    table: ScoreTable, report: Report, systems: list[System], least: int
 ) -> tuple[list[Any], float | None]:
     """Scores as steps from one to the next, if these lead to the decisions of the report.
 
     A page decides again at other stakes: a score must not fall on the other side of a threshold
-    than in Python. The steps between 8 digits of scores have fewer digits. Probabilities are
+    than in Python. The steps between `least` digits of scores have fewer digits. Probabilities are
     multiplied by a power of ten, the scale, to be without leading zeros. Scores that need more than
     12 digits are written as they are, without a scale.
     """
     probabilities = bool(((table.scores >= 0) & (table.scores <= 1)).all())
-    scale = 1e8 if probabilities else 1.0
-    for digits in (8, 12) if np.isfinite(table.scores).all() else ():
+    scale, most = (10.0**least, 1.0) if probabilities else (1.0, np.inf)
+    for digits in (least, 12) if np.isfinite(table.scores).all() else ():
         steps = _steps(table.scores * scale, digits)
-        scores = np.cumsum(steps) / scale
+        scores = np.minimum(np.cumsum(steps) / scale, most)
         alike = all(_decides_alike(scores, table, report, system) for system in systems)
         if alike and np.unique(scores).size == scores.size:
             return steps, scale

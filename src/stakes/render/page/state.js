@@ -22,8 +22,10 @@ const unpackedCases = (packed) => (typeof packed === "string" ? [...packed].map(
 
 /** Scores; with a scale, the steps between them are written. */
 function unpackedScores(written, scale) {
+  if (scale === null) return written;
+  const most = scale > 1 ? 1 : Infinity; // of probabilities, whose sum of steps may be rounded up
   let reached = 0;
-  return scale === null ? written : written.map((step) => (reached += step) / scale);
+  return written.map((step) => Math.min((reached += step) / scale, most));
 }
 
 const scoreTableFrom = ({ scores, scale, negatives, positives }, holdsFor) => ({
