@@ -145,8 +145,11 @@ class CountedCosts(SampledCosts):
                 counts, self.problem, self.level, added=running, **design
             )
             more = running / unit if unit > 0 else 0.0 * running
-            pooled = counts.pooled() if self.joint.leading else counts
-            values = np.asarray(normalized_cost(pooled, self.problem)) + more
+            # A name for the pooled table would keep it, which may be large, beside the next one.
+            values = np.asarray(
+                normalized_cost(counts.pooled() if self.joint.leading else counts, self.problem)
+            )
+            values = values + more
             errors = self.choice.errors.among(tuple(names))
             added = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
             threshold = profile_threshold(self.level, np.asarray(errors.degrees))
