@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stakes import _check
-from stakes._check import FloatArray, Labels, Numbers
+from stakes._check import FloatArray, IntArray, Labels
 from stakes._text import text_table
 from stakes._value import Value, record
 from stakes.errors import InputError
@@ -133,7 +133,7 @@ def slices(estimate: Estimate, tally: Tally, *, smallest: float) -> Slices:
     return Slices._trusted(groups=labels, estimate=estimate, sizes=sizes, notes=notes)
 
 
-def few_of_classes(sizes: Numbers, classes: Labels, smallest: float) -> str:
+def few_of_classes(sizes: FloatArray | IntArray, classes: Labels, smallest: float) -> str:
     """The note on a group of which some classes have too few cases; empty if all have enough.
 
     Parameters

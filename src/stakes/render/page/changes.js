@@ -36,7 +36,7 @@ const isApproximate = (system) =>
 
 /** Limitations of the numbers: decisions that do not change, calibration maps of the report. */
 function limitsOfChange({ best, inference, prior }) {
-  const known = inference && isPriorSet(prior) ? ["The prior that you set counts as known; the intervals of the report allow for its being estimated from the data."] : [];
+  const known = inference && isPriorSet(prior) ? ["The prior that you set counts as known, not as estimated from the data."] : [];
   if (best.way === "fixed" && dependsOnStakes(best))
     return ["Decisions made anew for your stakes may cost less: evaluate again with these costs.", ...known];
   return [
