@@ -265,7 +265,7 @@ def test_a_thousand_models_are_compared_in_seconds(n_classes):
     cheapest = min(models, key=lambda name: np.sum(problem.costs[y, models[name].values]))
     assert report.verdict.cheapest == f"{cheapest} (as decided)"
     assert len(report.systems) == 1000
-    assert any("1000 are compared" in caveat.text for caveat in report.caveats)
+    assert any("1000 systems are compared" in caveat.text for caveat in report.caveats)
     assert len(report.to_html()) < 8_000_000
 
 
