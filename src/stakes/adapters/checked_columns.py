@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -174,31 +174,26 @@ _PROBABLE = {  # the first or last word in the name of a column of probabilities
 _PREFIXES = ("p_", "prob_", "proba_", "score_")  # which say what a column holds, not which model
 
 
-def guess(
-    frame: Any,
-    problem: Problem,
-    y_true: str | None,
-    models: Mapping[str, Any] | None,
-    weights: str | None,
-    by: tuple[str, ...],
-    clusters: str | None,
-    key: str | None,
-) -> Columns:
-    """The columns that were stated, and guesses for the others; see `Columns.guess`."""
+def guess(frame: Any, problem: Problem, y_true: Any, models: Any, *others: Any) -> Columns:
+    """The columns that were stated, and guesses for those that are None; see `Columns.guess`."""
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    if y_true is not None:
+        _check.require("y_true", y_true, str, "Columns are named by text.")
+    stated = Columns.read_names(y_true or "", {} if models is None else models, *others)
     with opened(frame) as source:
-        stated = {str(name): model(each, source, problem) for name, each in (models or {}).items()}
-        if weights is not None:
-            source.require_number(weights, "weights")
-        if y_true is not None:
-            source.require(y_true, "y_true")
-        known = Columns(y_true or "", stated, weights, by, clusters, key)
+        named = stated.models.items()
+        models = {str(name): model(each, source, problem) for name, each in named}
+        if stated.weights is not None:
+            source.require_number(stated.weights, "weights")
+        if stated.y_true != "":
+            source.require(stated.y_true, "y_true")
+        known = replace(stated, models=models)
         used = {*known.needed(problem)} - {""}  # named, and so no candidates for a guess
         guesses, left = [], ""
-        if y_true is None:
+        if known.y_true == "":
             known = replace(known, y_true=_guessed_truth(source, problem, used))
             guesses.append(f"truth in column {known.y_true}")
-        if not stated:
+        if not models:
             likely = _guessed_models(source, problem, used | {known.y_true})
             known = replace(known, models=likely)
             guesses += [model_phrase(name, each, problem) for name, each in likely.items()]

@@ -52,7 +52,7 @@ class Columns:
         y_true: str | None = None,
         models: Mapping[str, Any] | None = None,
         weights: str | None = None,
-        by: Sequence[str] = (),
+        by: str | Sequence[str] | None = None,
         clusters: str | None = None,
         key: str | None = None,
     ) -> Columns:
@@ -87,7 +87,22 @@ class Columns:
         """
         from stakes.adapters.checked_columns import guess
 
-        return guess(frame, problem, y_true, models, weights, tuple(by), clusters, key)
+        return guess(frame, problem, y_true, models, weights, by, clusters, key)
+
+    @classmethod
+    def read_names(
+        cls, y_true: Any, models: Any, weights: Any, by: Any, clusters: Any, key: Any
+    ) -> Columns:
+        """The columns, after a check that their names are texts and that models have names."""
+        _check.require("models", models, Mapping, "Map each model's name to its column or columns.")
+        if by is not None and not isinstance(by, str):
+            _check.require("by", by, Sequence, "Name a column, or list several.")
+        groups = (by,) if isinstance(by, str) else tuple(by or ())
+        single = {"weights": weights, "clusters": clusters, "key": key}
+        for name, column in [*single.items(), *(("by", group) for group in groups)]:
+            if column is not None:
+                _check.require(name, column, str, "Columns are named by text.")
+        return cls(y_true, models, weights, groups, clusters, key)
 
     def keys(self) -> Iterator[str]:
         """The names of the arguments of `evaluate_frame`, so that ``**columns`` passes them.

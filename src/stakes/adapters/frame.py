@@ -95,15 +95,7 @@ def evaluate_frame(
     >>> report.system("new (as is)").cost.value, report.system("old").cost.value
     (0.25, 0.5)
     """
-    _check.require("models", models, Mapping, "Map each model's name to its column or columns.")
-    if by is not None and not isinstance(by, str):
-        _check.require("by", by, Sequence, "Name a column, or list several.")
-    groups = (by,) if isinstance(by, str) else tuple(by or ())
-    single = {"weights": weights, "clusters": clusters, "key": key}
-    for name, column in [*single.items(), *(("by", group) for group in groups)]:
-        if column is not None:
-            _check.require(name, column, str, "Columns are named by text.")
-    columns = Columns(y_true, models, weights, groups, clusters, key)
+    columns = Columns.read_names(y_true, models, weights, by, clusters, key)
     return _report_on(
         frame,
         columns,

@@ -218,6 +218,7 @@ def system_costs(
     >>> round(costs.saving("new").value, 2), costs.possible
     (0.05, ('new', 'always 0'))
     """
+    _check.same_names("joint and problem", joint, problem)
     base = float(problem.costs.min())
     above = _above(base, problem)
     shares = joint.pooled().shares if problem.prior is None else problem.prior

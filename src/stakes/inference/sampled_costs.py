@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import record
 from stakes.inference.estimate import Measured
@@ -66,6 +67,7 @@ class SampledCosts(SystemCosts):
         >>> system_costs(joint, Problem.zero_one(2)).normalized("new").value
         0.5
         """
+        _check.one_of("name", name, tuple(self._normalized), "systems")
         return self._normalized[name]
 
     def expected_normalized(self, name: str) -> Measured:
@@ -119,12 +121,13 @@ class SampledCosts(SystemCosts):
         return [str(name) for name in self.choice.errors.names[: -len(self.constant)]]
 
     def _value(self, name: str) -> float:
-        return float(self.choice.errors.costs[self.choice.errors.names.index(name)])
+        return float(self.choice.errors.costs[_check.one_of("name", name, self._names, "systems")])
 
     def _running(self, name: str) -> float:
-        return float(self.added[self.choice.errors.names.index(name)])
+        return float(self.added[_check.one_of("name", name, self._names, "systems")])
 
     def _bounds_of(self, name: str) -> tuple[float, float, float]:
+        _check.one_of("name", name, tuple(self._bounds), "systems")
         return self._bounds[name]
 
     def _fitting(self, names: tuple[str, ...]) -> FloatArray:

@@ -13,7 +13,8 @@ from math import isnan
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes import _check
+from stakes._check import HEAVIEST, FloatArray, Labels
 from stakes.inference.estimate import Measured
 from stakes.inference.likelihood import Support, profile_bounds
 from stakes.inference.profile import profile_threshold
@@ -151,6 +152,9 @@ class SystemCosts(ABC):
         >>> system_costs(joint, Problem.zero_one(2)).difference("old", "new").value
         0.25
         """
+        for argument, name in (("first", first), ("second", second)):
+            _check.one_of(argument, name, self._names, "systems")
+        factor = _check.number("factor", factor, low=-HEAVIEST, high=HEAVIEST)
         return self._compared(first, second, factor)[0]
 
     def _compared(self, first: str, second: str, factor: float) -> tuple[Measured, float]:
@@ -183,7 +187,7 @@ class SystemCosts(ABC):
         >>> system_costs(joint, Problem.zero_one(2)).saving("new").value
         0.25
         """
-        return self.difference(self.unaided, name)
+        return self._compared(self.unaided, name, 1.0)[0]
 
     def expected(self, name: str) -> Measured:
         """Cost of the cheapest system once deployed: corrected for its choice on the same cases.
@@ -262,7 +266,7 @@ class SystemCosts(ABC):
         >>> system_costs(joint, Problem.zero_one(2)).more("old").value
         0.25
         """
-        place = self.choice.names.index(name)
+        place = _check.one_of("name", name, self.choice.names, "systems")
         parts = (self.choice.differences, self.choice.low, self.choice.high)
         return Measured(*(float(part[place]) for part in parts))
 
@@ -292,10 +296,16 @@ class SystemCosts(ABC):
         >>> system_costs(joint, Problem.zero_one(2)).share_of_regret(0.1, "new")
         0.2
         """
+        amount = _check.number("amount", amount, low=-HEAVIEST, high=HEAVIEST)
         above = self._value(name) - self._perfect
         return amount / above if above > 0 else 0.0
 
     # What each kind of sample knows --------------------------------------------------------------
+
+    @property
+    def _names(self) -> Labels:
+        """All systems, and what is decided without a model."""
+        return self.choice.errors.names
 
     @property
     @abstractmethod

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from stakes._arithmetic import least
-from stakes._check import BoolArray, FloatArray
+from stakes._check import BoolArray, FloatArray, Labels
 from stakes._text import always
 from stakes._value import record
 from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
@@ -175,6 +175,10 @@ class MovedCosts(SystemCosts):
         if self._saves_clearly or self._plain_saving.value <= 0:
             return self._saves_clearly
         return self.expected_saving(self.cheapest).value > 0
+
+    @property
+    def _names(self) -> Labels:
+        return (*(system.name for system in self.decided), *map(always, self.problem.decisions))
 
     def _decided(self, name: str) -> Decided:
         """What a system decides, or what is decided without a model."""
