@@ -204,7 +204,7 @@ def _may_be_named(call: Call, changed: dict[str, Any]) -> set[str]:
 
     Such a value disagrees with other arguments, and a message may begin with either.
     """
-    labels = {"positive", "decision", "label"}  # text or numbers
+    labels = {"positive", "decision", "label", "frame"}  # text or numbers; a frame may be a file
     fine = any(
         _alike(value, call.arguments[name]) or (name in labels and isinstance(value, str | int))
         for name, value in changed.items()
