@@ -12,13 +12,15 @@ from stakes._check import FloatArray, IntArray
 from stakes.tally import ScoreTable, SortedRuns, bucket_sort, distinct_scores
 
 TINY = 5e-324
-MEASURE = bucket_sort.buckets_pay.__wrapped__  # without the memory of an earlier call
+MEASURE = bucket_sort.sort_times.__wrapped__  # without the memory of an earlier call
+MACHINES = {"buckets": (1.0, 12.0, 0.5), "rows": (1.0, 5.0, 3.0), "numpy": (3.0, 4.0, 2.0)}
 
 
 @pytest.fixture(params=["buckets", "numpy"], autouse=True)
 def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which buckets pay, and one on which numpy's sort is faster."""
-    monkeypatch.setattr(bucket_sort, "buckets_pay", lambda: request.param == "buckets")
+    times = bucket_sort.SortTimes(*MACHINES[request.param])
+    monkeypatch.setattr(bucket_sort, "sort_times", lambda: times)
     sizes = {"_MANY": 32, "_BUCKET": 4, "_ROW": 16, "_SLICE": 40}
     for name, value in {**sizes, "_CELLS": 8, "_PROBES": 16, "_PROBED": 4}.items():
         monkeypatch.setattr(bucket_sort, name, value)
@@ -122,14 +124,20 @@ def test_what_a_bucket_holds_is_divided_a_few_times_at_most() -> None:
     assert sum(sizes) <= 3 * bucket_sort._LEVELS * scores.size
 
 
-@pytest.mark.parametrize(("seconds", "pay"), [((1.0, 1.3), False), ((1.0, 10.0), True)])
-def test_buckets_are_chosen_where_long_arrays_take_much_longer(
-    seconds: tuple[float, float], pay: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "rows_pay", "buckets_pay"),
+    [("buckets", True, True), ("rows", True, False), ("numpy", False, False)],
+)
+def test_buckets_and_rows_are_chosen_where_they_are_faster(
+    name: str, rows_pay: bool, buckets_pay: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Short rows and a long array take turns; each stops the clock at its end."""
-    clock = itertools.accumulate(itertools.cycle([0.0, seconds[0], 0.0, seconds[1]]))
+    """Short rows, a long array and a running sum take turns; each stops the clock at its end."""
+    steps = itertools.chain.from_iterable((0.0, seconds) for seconds in MACHINES[name])
+    clock = itertools.accumulate(itertools.cycle(steps))
     monkeypatch.setattr(bucket_sort, "perf_counter", lambda: next(clock))
-    assert MEASURE() is pay
+    times = MEASURE()
+    assert times == MACHINES[name]
+    assert (times.rows_pay, times.buckets_pay) == (rows_pay, buckets_pay)
 
 
 @pytest.mark.parametrize("mirrored", [False, True])

@@ -1,8 +1,8 @@
 """Entries in the order of their scores, by buckets of scores that are sorted in short rows.
 
-The time of numpy's sort differs six-fold between processors for long arrays, but rows of 256
+The time of numpy's sort differs twelve-fold between processors for long arrays, but rows of 256
 numbers are sorted quickly everywhere. A counting sort therefore puts entries into buckets of about
-48, and rows that overlap by half then sort every bucket.
+48, and rows that overlap by half then sort every bucket, where this machine is faster that way.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,8 @@ _BUCKET = 48  # entries of a bucket, on average
 _ROW = 256  # entries that are sorted at once; a bucket of up to half as many is within some row
 _SLICE = 1 << 12  # entries that are sorted at once where long arrays are sorted quickly
 _SAMPLE = 1 << 14  # numbers to measure with
-_SLOWER = 3.0  # where long arrays take so many times as long as rows; 1.3 is usual, 8 to 10 is not
+_SLOWER = 3.0  # where long arrays take so many times as long as rows, slices are cut into rows
+_SCATTER = 4.0  # a counting sort takes about as long as so many running sums
 _CELLS = 1 << 12  # of the range of scores
 _PROBES = 1 << 12  # entries, about, in which crowds are looked for, in so many parts of the range:
 _PROBED = 64
@@ -55,7 +56,7 @@ def sorted_keys(keys: Keys, *, mirrored: bool) -> Keys:
     >>> sorted_keys(np.array([6, 2, 9], dtype=np.uint64), mirrored=False).tolist()
     [2, 6, 9]
     """
-    if keys.size >= _MANY and buckets_pay():
+    if keys.size >= _MANY and sort_times().buckets_pay:
         return _in_rows(keys, lambda key: scores_of(key, mirrored=mirrored), np.ndarray.sort)
     keys.sort()
     return keys
@@ -106,7 +107,7 @@ def in_order(entries: Entries, score_of: ScoresOf, sort: Sort) -> Entries:
     [-2.0, 0.4, 0.8]
     """
     many = entries.size >= _MANY
-    return (_in_rows if many and buckets_pay() else _in_slices)(entries, score_of, sort)
+    return (_in_rows if many and sort_times().rows_pay else _in_slices)(entries, score_of, sort)
 
 
 def _in_rows(entries: Entries, score_of: ScoresOf, sort: Sort, levels: int = _LEVELS) -> Entries:
@@ -187,30 +188,54 @@ def _buckets(
     return bucket, int(many.sum())
 
 
-@cache
-def buckets_pay() -> bool:
-    """Whether numpy sorts short rows so much faster than a long array that buckets pay.
+class SortTimes(NamedTuple):
+    """Seconds that this machine takes for a sample of numbers.
 
-    Measured once. The answer decides about time alone: the order is the same either way.
+    They decide about time alone: the order is the same either way.
+    """
+
+    rows: float  # to sort it in short rows
+    whole: float  # to sort it as one array
+    sums: float  # for its running sum
+
+    @property
+    def rows_pay(self) -> bool:
+        """Whether entries in buckets are sorted in short rows rather than in long slices."""
+        return self.whole > _SLOWER * self.rows
+
+    @property
+    def buckets_pay(self) -> bool:
+        """Whether a counting sort and two sorts of short rows are faster than one of numbers."""
+        return self.whole > _SCATTER * self.sums + 2 * self.rows
+
+
+@cache
+def sort_times() -> SortTimes:
+    """The times of this machine, measured once.
 
     Returns
     -------
-    whether buckets are faster
+    the least of three times each
 
     Examples
     --------
-    >>> buckets_pay() in (False, True)
+    >>> min(sort_times()) > 0
     True
     """
-    spread = np.arange(_SAMPLE) * 0.6180339887498949 % 1.0
-    seconds = {_ROW: np.inf, _SAMPLE: np.inf}
-    for _ in range(4):  # the first time of each is a warm-up
-        for length in seconds:
-            rows = spread.reshape(-1, length).copy()
-            start = perf_counter()
-            rows.sort()
-            seconds[length] = min(seconds[length], perf_counter() - start)
-    return seconds[_SAMPLE] > _SLOWER * seconds[_ROW]
+    spread: FloatArray = np.arange(_SAMPLE, dtype=np.float64) * 0.6180339887498949 % 1.0
+    works: list[tuple[FloatArray, Callable[[FloatArray], object]]] = [
+        (spread.reshape(-1, _ROW), np.ndarray.sort),
+        (spread, np.ndarray.sort),
+        (spread, np.cumsum),
+    ]
+    times = [[_seconds(work, sample.copy()) for sample, work in works] for _ in range(4)]
+    return SortTimes(*map(min, zip(*times[1:], strict=True)))  # the first are a warm-up
+
+
+def _seconds(work: Callable[[FloatArray], object], sample: FloatArray) -> float:
+    start = perf_counter()
+    work(sample)
+    return perf_counter() - start
 
 
 def blocks(size: int) -> Iterator[slice]:

@@ -113,9 +113,11 @@ def _packed_order(scores: FloatArray) -> IntArray | None:
     both together need more than 64 bits.
     """
     bits, spare = scores.view(np.int64), (scores.shape[-1] - 1).bit_length()
-    if bits.min() < 0:  # negative scores, whose bits are in reverse order
+    least = bits.min(axis=-1, keepdims=True)
+    if least.min() < 0:  # negative scores, whose bits are in reverse order
         bits = bits ^ ((bits >> 63) & _POSITIVE)
-    keys = (bits - bits.min(axis=-1, keepdims=True)).view(np.uint64)
+        least = bits.min(axis=-1, keepdims=True)
+    keys = (bits - least).view(np.uint64)
     if int(keys.max()) >> (64 - spare):
         return None
     keys <<= np.uint64(spare)
