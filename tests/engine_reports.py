@@ -397,6 +397,7 @@ def check_three_classes(frame: Any, engine: str, what: str, n: int) -> None:
     assert actual.assumptions.calibrator == expected.assumptions.calibrator
     assert len(actual.coverage) > 5
     assert actual.models[0].class_bins is not None
+    assert actual.models[0].recalibrated_bins is not None
     check_same_report(actual, expected)
     fitted, fitted_to_rows = (
         report.rules["model (recalibrated)"].map for report in (actual, expected)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize, minimize_scalar
 
-from stakes import ranking, scoring, shift_prior
+from stakes import Problem, evaluate, ranking, scoring, shift_prior
 from stakes._check import FloatArray, IntArray
 from stakes.calibration import (
     Affine,
@@ -637,6 +637,40 @@ def test_no_case_is_mapped_by_a_fit_that_has_seen_it() -> None:
     groups = np.arange(60) // 6
     tied = groups / 10.0  # cases of one group share a score, and must stay together
     assert not cross_calibrate(tied, y, Spy(), 5, clusters=groups, rng=rng).any()
+
+
+@dataclass(frozen=True, eq=False)
+class Wrong(Calibrator, CalibrationMap):
+    """Gives an entry to every case, whatever its score."""
+
+    kind: ClassVar[str] = "wrong"
+
+    entry: Any
+
+    def fit(self, scores: Any, y: Any, **options: Any) -> Wrong:
+        return self
+
+    def __call__(self, scores: Any) -> FloatArray:
+        return np.array([self.entry] * len(np.asarray(scores)))
+
+
+@pytest.mark.parametrize(
+    ("size", "entry", "what"),
+    [
+        (2, math.nan, r"shape \(60,\) from nan to nan"),
+        (2, 1.2, r"shape \(60,\) from 0 to 1.2"),
+        (3, [0.5, 0.7, -0.2], r"shape \(60, 3\) from -0.2 to 0.7"),
+        (3, [0.5, 0.3, 0.3], "sums off by 0.1"),
+        (3, [0.5, 0.5], r"shape \(60, 2\)"),
+        (3, 0.5, r"shape \(60,\)"),
+    ],
+)
+def test_what_a_calibrator_of_the_user_gives_must_be_posteriors(
+    size: int, entry: Any, what: str
+) -> None:
+    y, rows = np.arange(60) % size, np.full((60, size), 1 / size)
+    with pytest.raises(InputError, match=f"calibrator must give posteriors.*{what}"):
+        evaluate(y, {"m": rows}, Problem.zero_one(size), calibrator=Wrong(entry))
 
 
 @given(st.integers(2, 7), st.integers(0, 2**32 - 1))

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from stakes import Problem, Report, evaluate
+from stakes.calibration import VectorScaling
+from stakes.evaluation import tally_rows
 from tamper import sealed_again
 
 PROBLEM = Problem(
@@ -45,6 +47,45 @@ def test_bins_of_each_class_are_plain_sums(weighted):
             b = min(int(p * 10), 9)
             sums[k, b] += weight * np.array([1.0, truth == k, p])
     np.testing.assert_allclose(report.models[0].class_bins, sums, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("prior", [None, {"a": 0.2, "b": 0.3, "c": 0.5}])
+def test_recalibrated_bins_are_those_of_the_shares_of_the_cases(prior, monkeypatch):
+    """Whatever the prior of the report, its posteriors are moved back before they are binned."""
+    rng = np.random.default_rng(9)
+    y = np.arange(90) % 3
+    posteriors = rng.dirichlet([1, 1, 1], 90) * 0.7 + 0.3 * np.eye(3)[y]
+    weights = rng.integers(1, 4, 90).astype(float)
+    kept = []
+
+    def listening(model, cases):
+        kept.append((model, cases))
+        return tally(model, cases)
+
+    tally = tally_rows._tallies
+    monkeypatch.setattr(tally_rows, "_tallies", listening)
+    report = evaluate(
+        np.array(list("abc"))[y],
+        {"m": posteriors},
+        PROBLEM if prior is None else PROBLEM.with_prior(prior),
+        weights=weights,
+        calibrator=VectorScaling(),
+        replicates=10,
+    )
+    [(model, _)] = kept
+    shares = np.array([weights[y == k].sum() for k in range(3)]) / weights.sum()
+    stated = shares if prior is None else np.array(list(prior.values()))
+    sums = np.zeros((3, 10, 3))
+    for truth, row, weight in zip(y, model.recalibrated, weights, strict=True):
+        odds = [p * to / held for p, to, held in zip(row, shares, stated, strict=True)]
+        for k, odd in enumerate(odds):
+            p = odd / sum(odds)
+            sums[k, min(int(p * 10), 9)] += weight * np.array([1.0, truth == k, p])
+    bins = np.asarray(report.models[0].recalibrated_bins)
+    np.testing.assert_allclose(bins, sums, rtol=0, atol=1e-12)
+    assert Report.from_json(report.to_json()) == report
+    rows = report.frame("recalibrated_bins", library="polars")
+    assert rows["cases"].sum() == pytest.approx(3 * weights.sum())
 
 
 def test_bins_are_read_again_and_may_be_missing(weighted):

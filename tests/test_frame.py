@@ -131,6 +131,7 @@ TABLES = {  # a column, and what its entries are
     "scores": lambda r: ["new"] * 4,
     "recalibrated": lambda r: [],
     "class_bins": lambda r: [],
+    "recalibrated_bins": lambda r: [],
     "slices": lambda r: ["half"] * 2 * len(r.systems),
     "picks": lambda r: [pick.metric for pick in r.picks],
     "metrics": lambda r: [
@@ -150,7 +151,10 @@ TABLES = {  # a column, and what its entries are
 }
 
 
-SHOWN_BELOW = "recalibrated", "class_bins", "flips", "limits", "capacity", "coverage", "unknowns"
+SHOWN_BELOW = (
+    *("recalibrated", "class_bins", "recalibrated_bins", "flips"),
+    *("limits", "capacity", "coverage", "unknowns"),
+)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

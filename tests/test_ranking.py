@@ -560,6 +560,17 @@ def test_running_sums_are_those_of_exact_arithmetic_and_never_fall(
         assert sums[0].tolist() == wanted
 
 
+@pytest.mark.parametrize("last", [0.5, 2.0**53, 1e300, math.inf])
+def test_sums_that_are_not_whole_to_the_end_are_summed_anew(last: float) -> None:
+    """Whole numbers are summed piece by piece, until one shows that they are not, or too many."""
+    values = np.full((2, 200_000), 3.0)
+    values[1, -1] = last
+    wanted = 3.0 * np.arange(1, 200_001)
+    sums = running_sum(values, out=np.full(values.shape, -1.0))
+    assert sums[0].tolist() == wanted.tolist()
+    assert sums[1].tolist() == [*wanted[:-1], wanted[-2] + last]
+
+
 def test_u_is_exact_for_a_hundred_million_cases() -> None:
     table = ScoreTable([1, 2, 3], [[2e7, 1e7], [3e7 + 1, 1.0], [1, 4e7 + 3]])
     u = 2 * (2e7 + 3e7 + 1) * (4e7 + 3) + 1 * (4e7 + 3) + 2 * 2e7 + (3e7 + 1) + 2e7 * 1e7

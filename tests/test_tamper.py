@@ -63,6 +63,7 @@ def test_changed_reports_rules_and_maps_are_refused_or_harmless(mutants, kinds):
         ("models.0.n_scores", 3, "models must have as many scores as their tables"),
         ("models.0.class_bins", 10**9, r"class_bins of 'new' must hold sums of shape \(2, 10, 3\)"),
         ("models.0.class_bins", [[[-1.0] * 3] * 10] * 2, "class_bins of 'new' must hold sums"),
+        ("models.0.recalibrated_bins", 1.0, "recalibrated_bins of 'new' must hold sums"),
         ("picks", [], "picks must be those of the metrics of the disagreement, one for each"),
         ("naive.decision", [1], r"naive\.decision must be a label; got list \[1\]"),
         ("verdict.runner_up", "nobody", "verdict must name what the report holds; 'nobody' is"),

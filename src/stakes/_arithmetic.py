@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -77,13 +77,14 @@ def running_sum(values: FloatArray, out: FloatArray | None = None) -> FloatArray
     A plain cumulative sum of 10**7 equal fractions has a relative error of some 10**-10, always in
     the same direction. Here short blocks are summed, and then the sums of the blocks, recursively.
     Values must not be negative, as weights are not, and the result never decreases. Sums of whole
-    numbers are exact without this.
+    numbers are exact without this. The result, if passed, must not overlap the values.
     """
     length = values.shape[-1]
     if values.size <= _BLOCK:
         return np.cumsum(values, axis=-1, out=out)
-    if are_whole(values) and values.sum() <= LARGEST_WHOLE:
-        return _whole_sums(values, np.empty(values.shape) if out is None else out)
+    sums = _whole_sums(values, np.empty(values.shape) if out is None else out)
+    if sums is not None:
+        return sums
     if length <= _BLOCK:
         return np.cumsum(values, axis=-1, out=out)
     blocks = np.zeros((*values.shape[:-1], -(-length // _BLOCK), _BLOCK))
@@ -94,22 +95,35 @@ def running_sum(values: FloatArray, out: FloatArray | None = None) -> FloatArray
     return np.maximum.accumulate(sums[..., :length], axis=-1, out=out)
 
 
-def _whole_sums(values: FloatArray, out: FloatArray) -> FloatArray:
-    """Cumulative sums of whole numbers: integers add up several times as fast as floats do."""
+def _whole_sums(values: FloatArray, out: FloatArray) -> FloatArray | None:
+    """Cumulative sums of whole numbers: integers add up several times as fast as floats do.
+
+    None where some are not whole, or where a float does not hold their sum.
+    """
     before: Any = 0
-    for first in range(0, values.shape[-1], _PIECE):
-        piece = slice(first, first + _PIECE)
-        sums = np.cumsum(values[..., piece], axis=-1, dtype=np.int64)
+    for piece in _pieces(values.shape[-1]):
+        part = values[..., piece]
+        if not np.array_equal(part, np.floor(part)) or part.sum() > LARGEST_WHOLE:
+            return None
+        sums = np.cumsum(part, axis=-1, dtype=np.int64)
         sums += before
-        out[..., piece] = sums
         before = sums[..., -1:]
+        if before.max() > LARGEST_WHOLE:
+            return None
+        out[..., piece] = sums
     return out
 
 
 def are_whole(values: FloatArray) -> bool:
     """Whether all are whole numbers; they are read in pieces that fit into the cache."""
-    pieces = (values[..., first : first + _PIECE] for first in range(0, values.shape[-1], _PIECE))
-    return all(np.array_equal(piece, np.floor(piece)) for piece in pieces)
+    parts = (values[..., piece] for piece in _pieces(values.shape[-1]))
+    return all(np.array_equal(part, np.floor(part)) for part in parts)
+
+
+def _pieces(size: int) -> Iterator[slice]:
+    """Slices of an axis whose numbers fit into the cache."""
+    for first in range(0, size, _PIECE):
+        yield slice(first, first + _PIECE)
 
 
 def places_among(edges: FloatArray, values: FloatArray) -> IntArray:

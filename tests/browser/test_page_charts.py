@@ -18,7 +18,7 @@ from stakes import Counts, Problem, Scores, ScoreTable, evaluate, shift_prior
 from stakes.decide import reachable_decisions
 from stakes.inference import profile_interval, wilson_bounds, wilson_rates
 from stakes.render.tables import sections
-from stakes.report import Stakes
+from stakes.report import RECALIBRATED, Stakes
 
 BANDS = "([id, x]) => stakesPage.bands(id, x)"
 CLOSE: dict[str, Any] = {"rtol": 0, "atol": 1e-9}
@@ -257,7 +257,8 @@ def test_every_class_has_a_reliability_diagram_with_counts_and_intervals(digits,
     page = opened(digits)
     page.page.get_by_label("Class", exact=True).select_option("digit 3")
     model = digits.models[[model.model for model in digits.models].index(digits.best.model)]
-    cases, hits, summed = model.class_bins[3].T
+    assert digits.best.name == f"{model.model} (recalibrated)"
+    cases, hits, summed = model.recalibrated_bins[3].T
     full = cases > 0
     bars = page.run("() => stakesPage.cases('class-reliability')")
     np.testing.assert_array_equal([bar["cases"] for bar in bars], cases[full])
@@ -266,11 +267,40 @@ def test_every_class_has_a_reliability_diagram_with_counts_and_intervals(digits,
     for x, y in zip(summed[full] / cases[full], shares, strict=True):
         assert any(abs(x - a) < 1e-4 and abs(y - b) < 1e-12 for a, b in dots)
     rows = page.run("() => stakesPage.tables().reliability")
-    diagram = [row for row in rows if row[0] == digits.best.model and row[1] == "digit 3"]
+    diagram = [row for row in rows if row[0] == digits.best.name and row[1] == "digit 3"]
     low, high = wilson_bounds(shares, cases[full], SQUARED_QUANTILE)
     np.testing.assert_allclose([row[7:] for row in diagram], np.stack([low, high], 1), **CLOSE)
     titles = page.page.locator("#class-reliability .axis-name").all_text_contents()
     assert all("digit 3" in title for title in titles)
+    assert page.complaints == []
+
+
+@pytest.mark.slow
+def test_a_recalibrated_winner_of_many_classes_is_drawn_beside_its_model(opened):
+    rng, y = np.random.default_rng(4), np.arange(900) % 3
+    sharp = rng.dirichlet(np.ones(3), 900) * 0.5 + 0.5 * np.eye(3)[y]
+    sure = sharp**4 / (sharp**4).sum(axis=1, keepdims=True)
+    models = {"sure": sure, "flat": 0.5 * sharp + 1 / 6}
+    costs = [[0, 9, 2, 1], [3, 0, 9, 1], [9, 2, 0, 1]]
+    problem = Problem(costs, classes=["0", "1", "2"], decisions=["0", "1", "2", "ask"])
+    report = evaluate(y.astype(str), models, problem)
+    assert report.best.rule == RECALIBRATED
+    page = opened(report)
+    page.page.get_by_label("Class", exact=True).select_option("1")
+    quality = next(model for model in report.models if model.model == report.best.model)
+    cases, hits, summed = np.asarray(quality.recalibrated_bins)[1].T
+    full = cases > 0
+    assert page.page.locator("#class-reliability .line.winner").count() == 1
+    dots = np.array(page.run("() => stakesPage.dots('class-reliability')"))[: full.sum()]
+    points = np.stack([summed[full] / cases[full], hits[full] / cases[full]], axis=1)
+    np.testing.assert_allclose(dots, points, rtol=1e-3)  # those of the winner come first
+    bars = page.run("() => stakesPage.cases('class-reliability')")
+    np.testing.assert_array_equal([bar["cases"] for bar in bars], cases[full])
+    note = page.page.locator("#class-reliability-note").inner_text()
+    assert f"Thick: the cheapest system, {report.best.name}" in note.replace("\xa0", " ")
+    saved = page.run("() => stakesPage.tables().reliability")
+    lines = {*models, *(f"{name} (recalibrated)" for name in models)}
+    assert {row[0] for row in saved[1:]} == lines
     assert page.complaints == []
 
 

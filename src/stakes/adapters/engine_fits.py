@@ -14,7 +14,7 @@ from stakes._text import number
 from stakes.adapters.class_maps import ClassMaps, fitted_maps
 from stakes.adapters.columns import Columns
 from stakes.adapters.engine_work import Passes
-from stakes.adapters.expressions import grouped
+from stakes.adapters.expressions import grouped, moved
 from stakes.adapters.lazy import TRUTH, WEIGHT, Facts
 from stakes.adapters.lazy_models import LazyModel, Tallied
 from stakes.adapters.partitions import stacked_rows
@@ -22,6 +22,7 @@ from stakes.adapters.refits import LimitedModel, Refit, limited_model, refitted,
 from stakes.adapters.sources import Lazy
 from stakes.calibration import CalibrationMap, Calibrator
 from stakes.conditions import Beta, CostProportions
+from stakes.decide import class_ratios
 from stakes.evaluation import (
     CLASS_BINS,
     DecisionRule,
@@ -42,33 +43,43 @@ from stakes.thresholds import Optimal, expected_loss, h_measure
 _CLASS, _CHANCE, _BIN, _TOTAL, _SQUARES = "class", "chance", "bin", "total", "squares"
 
 
-def class_tallies(model: LazyModel, rows: Lazy) -> tuple[FloatArray, FloatArray]:
-    """The bins (K, 10, 3) of `ModelQuality.class_bins`, and the sums (3, K) of `leads_in_sample`.
+def class_tallies(
+    model: LazyModel, rows: Lazy, maps: ClassMaps | None, shares: FloatArray
+) -> tuple[FloatArray, FloatArray | None, FloatArray]:
+    """The bins (K, 10, 3) of `ModelQuality`, and the sums (3, K) of `leads_in_sample`.
 
-    Rows are repeated for each class, with the posterior of that class.
+    The bins are those of the posteriors as they came, and of the recalibrated ones where there are
+    maps. Rows are repeated for each class, with the posterior of that class.
     """
     size, weight, chance = model.problem.n_classes, nw.col(WEIGHT), nw.col(_CHANCE)
-    rows = model.with_scores(rows)
-    # One grouping of K times as many rows needs a single pass, K groupings would need K.
+    rows, columns = model.with_scores(rows), list(model.posteriors)
+    if maps is not None:
+        rows = maps.with_posteriors(rows, model.posteriors, model.repaired)
+        if model.problem.prior is not None:  # for which they are
+            ratios = class_ratios(model.problem.prior, shares)
+            rows = moved(rows, model.repaired, ratios, model.repaired)
+        columns += model.repaired
+    # One grouping of so many times as many rows needs a single pass, many groupings need many.
     parts = (
         rows.select(TRUTH, WEIGHT, nw.lit(k).alias(_CLASS), nw.col(name).alias(_CHANCE))
-        for k, name in enumerate(model.posteriors)
+        for k, name in enumerate(columns)
     )
     tenth, last = (chance * float(CLASS_BINS)).floor(), float(CLASS_BINS - 1)
     in_range = nw.when(tenth < last).then(tenth).otherwise(nw.lit(last))
     rows = stacked_rows(parts).with_columns(in_range.alias(_BIN))
-    sizes = {_CLASS: size, TRUTH: size, _BIN: CLASS_BINS}
+    sizes = {_CLASS: len(columns), TRUTH: size, _BIN: CLASS_BINS}
     sums = {WEIGHT: weight, _TOTAL: weight * chance, _SQUARES: weight * chance * chance}
     tallied = grouped(rows, sizes, sums)
-    is_true = tallied[TRUTH] == tallied[_CLASS]
+    is_true = tallied[TRUTH] == tallied[_CLASS] % size
 
     def summed(values: FloatArray, *codes: str) -> FloatArray:
         return table_of(values, [tallied[code] for code in codes], [sizes[c] for c in codes])
 
     mass, total = tallied[WEIGHT], tallied[_TOTAL]
-    bins = [summed(part, _CLASS, _BIN) for part in (mass, mass * is_true, total)]
-    leads = [summed(part, _CLASS) for part in (total * is_true, total, tallied[_SQUARES])]
-    return np.stack(bins, axis=-1), np.stack(leads)
+    sums_of = [summed(part, _CLASS, _BIN) for part in (mass, mass * is_true, total)]
+    leads = [summed(part, _CLASS)[:size] for part in (total * is_true, total, tallied[_SQUARES])]
+    bins = np.stack(sums_of, axis=-1)
+    return bins[:size], bins[size:] if len(columns) > size else None, np.stack(leads)
 
 
 class EngineFits:
@@ -110,8 +121,12 @@ class EngineFits:
             self.lost += lost
         if model.problem.n_classes > 2 and isinstance(model.predictions, Posteriors):
             self.passes.next(f"model {model.name}, class by class")
-            bins, self.lead_sums[model.name] = class_tallies(model, live)
-            tallied = replace(tallied, tallies=replace(tallied.tallies, class_bins=bins))
+            refit = self.refits.get(model.name)
+            maps = refit if isinstance(refit, ClassMaps) else None
+            bins, repaired, leads = class_tallies(model, live, maps, self.facts.shares)
+            self.lead_sums[model.name] = leads
+            tallies = replace(tallied.tallies, class_bins=bins, recalibrated_bins=repaired)
+            tallied = replace(tallied, tallies=tallies)
         self.tallied[model.name] = tallied
 
     def _refitted(self, model: LazyModel, live: Lazy, tallied: Tallied) -> Tallied:

@@ -131,26 +131,35 @@ def _points(tables: Iterable[tuple[str, ScoreTable | None]]) -> Iterator[Mapping
                 yield {"model": model, "score": score, "negatives": first, "positives": second}
 
 
-@_table(
-    "class_bins",
-    **{"model": str, "class": str},
-    **_floats("low", "high", "cases", "of_class", "mean"),
-)
+_OF_BINS = {"model": str, "class": str, **_floats("low", "high", "cases", "of_class", "mean")}
+
+
+@_table("class_bins", **_OF_BINS)
 def _class_bins(report: Report) -> TableRows:
+    return _bin_rows(report, "class_bins")
+
+
+@_table("recalibrated_bins", **_OF_BINS)
+def _recalibrated_bins(report: Report) -> TableRows:
+    return _bin_rows(report, "recalibrated_bins")
+
+
+def _bin_rows(report: Report, field: str) -> Iterator[Mapping[str, Any]]:
     for model in report.models:
-        if model.class_bins is not None:
-            size = model.class_bins.shape[1]
-            for label, bins in zip(report.problem.classes, model.class_bins.tolist(), strict=True):
-                for place, (cases, of_class, total) in enumerate(bins):
-                    yield {
-                        "model": model.model,
-                        "class": label,
-                        "low": place / size,
-                        "high": (place + 1) / size,
-                        "cases": cases,
-                        "of_class": of_class,
-                        "mean": total / cases if cases else None,
-                    }
+        all_bins = getattr(model, field)
+        for label, bins in zip(
+            report.problem.classes, () if all_bins is None else all_bins, strict=False
+        ):
+            for place, (cases, of_class, total) in enumerate(bins.tolist()):
+                yield {
+                    "model": model.model,
+                    "class": label,
+                    "low": place / len(bins),
+                    "high": (place + 1) / len(bins),
+                    "cases": cases,
+                    "of_class": of_class,
+                    "mean": total / cases if cases else None,
+                }
 
 
 @_table(

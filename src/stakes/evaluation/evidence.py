@@ -151,6 +151,7 @@ class ModelTallies:
     term_sums: Callable[[FloatArray], FloatArray] | None = None
     auc_shift: float = 0.0  # what the order of the scores within the rows of the table adds
     class_bins: FloatArray | None = None  # of posteriors of many classes; see `ModelQuality`
+    recalibrated_bins: FloatArray | None = None  # the same of recalibrated ones
 
     def table_of(self, rule: str) -> ScoreTable | None:
         """The scores of two classes by which a Bayes rule decides, for the prior of the report.

@@ -40,6 +40,7 @@ _FEW_CASES = 20_000  # up to here the luck of the folds matters: several partiti
 _MANY_CASES = 200_000  # beyond, fits take so long that there are fewer folds
 _PLENTY = 1000  # cases of the rarest class, half of which fit a map as well as four fifths do
 _DEALS = 20  # how often folds are drawn again where clusters leave a class in one fold only
+_SLACK = 1e-9  # of posteriors beyond 0 and 1, and of their sums
 
 
 class Folds:
@@ -396,6 +397,8 @@ def _out_of_fold(
                 f"takes probabilities. Use Select, Isotonic, Logistic or Platt."
             ) from error
         raise
+    for posteriors in each:
+        _refuse_improbable(posteriors, calibrator, size)
     # The mean over partitions depends less on the luck of any one of them.
     mean = _of_all_classes(sum(each) / len(each))
     parts = tuple(map(_of_all_classes, each)) if len(each) > 1 else ()
@@ -403,6 +406,20 @@ def _out_of_fold(
     by_partition = parts if cases.problem.limits else ()
     on_all, single = FitOnAll.later(rows, folds, calibrator), () if parts else maps[0]
     return Fitted(mean, costs, on_all, by_partition, single)
+
+
+def _refuse_improbable(posteriors: FloatArray, calibrator: Calibrator, size: int) -> None:
+    """Refuse what is no posterior, which a calibrator of the user may return."""
+    least, most = posteriors.min(initial=0.0), posteriors.max(initial=0.0)
+    off_sum = 0.0 if posteriors.ndim == 1 else np.abs(posteriors.sum(axis=1) - 1).max(initial=0.0)
+    is_shaped = posteriors.shape[1:] == (size,) or (size == 2 and posteriors.ndim == 1)
+    if is_shaped and -_SLACK <= least <= most <= 1 + _SLACK and off_sum <= _SLACK:
+        return
+    raise InputError(
+        f"calibrator must give posteriors; the map of {calibrator!r} gives an array of shape "
+        f"{posteriors.shape} from {least:.4g} to {most:.4g}, with sums off by {off_sum:.2g}. "
+        f"Return P(second class) of two classes, or rows that sum to one."
+    )
 
 
 def _of_all_classes(posteriors: Any) -> FloatArray:

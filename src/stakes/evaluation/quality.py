@@ -68,6 +68,7 @@ def quality_of(
         n_recalibrated=_size(tallied.recalibrated),
         by_threshold=shown_sums(tallied, evidence),
         class_bins=tallied.class_bins,
+        recalibrated_bins=tallied.recalibrated_bins,
     )
 
 

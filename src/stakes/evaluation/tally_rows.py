@@ -13,12 +13,16 @@ import numpy.typing as npt
 
 from stakes._arithmetic import places_among, table_of
 from stakes._check import BoolArray, FloatArray, IntArray, Label
-from stakes.decide import mean_costs
+from stakes.decide import mean_costs, moved_rows
 from stakes.errors import InputError
 from stakes.evaluation.backwards import class_leads
 from stakes.evaluation.case_charges import Charges, charges_of, weighted_terms
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.decision_rules import DecisionRule, rules_by_system, rules_of
+from stakes.evaluation.decision_rules import (
+    DecisionRule,
+    rules_by_system,
+    rules_of,
+)
 from stakes.evaluation.evidence import (
     FEW_SOURCES,
     RULES,
@@ -319,17 +323,26 @@ def _tallies(model: Predictions, cases: Cases) -> ModelTallies:
         else class_leads(model.posteriors, cases),
         off_sum=model.off_sum,
         term_sums=_term_sums(model, cases),
-        class_bins=None
-        if model.posteriors is None or cases.problem.n_classes == 2
-        else _class_bins(model.posteriors, cases),
+        class_bins=_class_bins(model.posteriors, cases),
+        recalibrated_bins=_class_bins(_for_shares(model.recalibrated, cases), cases),
     )
 
 
-def _class_bins(posteriors: FloatArray, cases: Cases) -> FloatArray:
+def _for_shares(posteriors: FloatArray | None, cases: Cases) -> FloatArray | None:
+    """Recalibrated posteriors, which are for the prior of the report, for the class shares."""
+    if posteriors is None or cases.problem.prior is None:
+        return posteriors
+    return moved_rows(posteriors, cases.prior, cases.shares)
+
+
+def _class_bins(posteriors: FloatArray | None, cases: Cases) -> FloatArray | None:
     """Weight of all cases, of those of the class, and weighted sum of probabilities, (K, 10, 3).
 
-    A bin contains its lower edge; the last one also contains a probability of one.
+    A bin contains its lower edge; the last one also contains a probability of one. None for two
+    classes, which have a score table.
     """
+    if posteriors is None or cases.problem.n_classes == 2:
+        return None
     sums = np.empty((cases.problem.n_classes, CLASS_BINS, 3))
     for k, probabilities in enumerate(posteriors.T):
         places = np.minimum((probabilities * CLASS_BINS).astype(np.intp), CLASS_BINS - 1)

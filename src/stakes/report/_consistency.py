@@ -179,9 +179,11 @@ def _qualities(report: Report) -> Iterator[str]:
         for scores, number in ((table, model.n_scores), (model.recalibrated, model.n_recalibrated)):
             if scores is not None and number is not None and number < scores.scores.size:
                 yield f"models must have as many scores as their tables; {model.model!r} has fewer"
-        bins, shape = model.class_bins, (report.problem.n_classes, 10, 3)
-        if bins is not None and not (bins.shape == shape and (bins >= 0).all()):
-            yield f"class_bins of {model.model!r} must hold sums of shape {shape}"
+        shape = (report.problem.n_classes, 10, 3)
+        for name in ("class_bins", "recalibrated_bins"):
+            bins = getattr(model, name)
+            if bins is not None and not (bins.shape == shape and (bins >= 0).all()):
+                yield f"{name} of {model.model!r} must hold sums of shape {shape}"
         is_whole = table is not None and model.n_scores == table.scores.size
         if area is None or table is None or not is_whole:
             continue

@@ -96,7 +96,8 @@ class ModelQuality(Value):
     the bins. `by_threshold` says what every threshold costs, for two decisions about cases with
     their own costs. `class_bins` (K, 10, 3), for more than two classes, has for each tenth of the
     probability of a class the weight of the cases, the weight of those of the class, and the sum of
-    their probabilities.
+    their probabilities. `recalibrated_bins` has the same of the recalibrated probabilities, for the
+    class shares of the cases.
 
     Examples
     --------
@@ -126,6 +127,7 @@ class ModelQuality(Value):
     n_recalibrated: int | None
     by_threshold: ByThreshold | None = None
     class_bins: FloatArray | None = None
+    recalibrated_bins: FloatArray | None = None
 
     def table_of(self, rule: str) -> ScoreTable | None:
         """The scores of two classes by which a rule of the model decides, before a prior moves.

@@ -510,9 +510,9 @@ class Report(Value):
     def frame(self, table: str = "systems", *, library: Any = None) -> Any:
         """A table of the report as a frame; by default of the library that was passed in.
 
-        Tables: systems, counts, verdict, models, losses, scores, recalibrated, class_bins, slices,
-        picks, metrics, margins, regions, flips, limits, capacity, coverage, unknowns, caveats and
-        assumptions. The library is the module, or its name.
+        Tables: systems, counts, verdict, models, losses, scores, recalibrated, class_bins,
+        recalibrated_bins, slices, picks, metrics, margins, regions, flips, limits, capacity,
+        coverage, unknowns, caveats and assumptions. The library is the module, or its name.
 
         Parameters
         ----------

@@ -54,8 +54,7 @@ def rate_blocks(table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray, Flo
     # Blocks continue the running sum of the one before; tables without cases divide by one.
     before, divisor = np.zeros_like(cases), np.where(cases > 0, cases, 1.0)
     for weights, _ in score_blocks(table):
-        edges = np.concatenate([before, weights[..., 0] + weights[..., 1]], axis=-1)
-        running_sum(edges, out=edges)
+        edges = running_sum(np.concatenate([before, weights[..., 0] + weights[..., 1]], axis=-1))
         before = edges[..., -1:].copy()
         edges /= divisor
         yield weights, edges[..., :-1], edges[..., 1:]

@@ -199,19 +199,22 @@ def _model(report: Report, model: ModelQuality) -> dict[str, Any]:
         "table": _table(model.table, model.n_scores, report, others),
         "recalibrated": _table(model.recalibrated, model.n_recalibrated, report, repaired),
         "by_threshold": None if model.by_threshold is None else _stakes(model.by_threshold),
-        "class_bins": _class_bins(report, model),
+        "class_bins": _class_bins(report, model, model.class_bins),
+        "recalibrated_bins": _class_bins(report, model, model.recalibrated_bins),
     }
 
 
 _MOST_BINNED = 12  # models whose probabilities of many classes the page holds
 
 
-def _class_bins(report: Report, model: ModelQuality) -> list[Any] | None:
+def _class_bins(
+    report: Report, model: ModelQuality, all_bins: FloatArray | None
+) -> list[Any] | None:
     """Bins of the probability of each class, of the cheapest models where there are many.
 
     A row for each bin with cases: its number, the cases, those of the class, the mean probability.
     """
-    if model.class_bins is None:
+    if all_bins is None:
         return None
     by_cost = sorted(report.systems, key=lambda system: system.cost.value)
     cheapest = list(dict.fromkeys(system.model for system in by_cost if system.candidate))
@@ -222,7 +225,7 @@ def _class_bins(report: Report, model: ModelQuality) -> list[Any] | None:
             [b, *_short(bins[b, :2], 7), float(f"{bins[b, 2] / bins[b, 0]:.4g}")]
             for b in np.flatnonzero(bins[:, 0] > 0).tolist()
         ]
-        for bins in model.class_bins
+        for bins in all_bins
     ]
 
 

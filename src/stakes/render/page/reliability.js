@@ -111,7 +111,16 @@ function probabilityReach(models, prior) {
 
 const BINNED_CLASSES = MODELS.some((model) => model.class_bins);
 let pickedClass = null; // the class that the reader picked; null for the one that costs most
-const binnedModels = () => MODELS.filter((model, i) => model.class_bins && !hidden.has(i));
+
+/** Lines of the diagram: the cheapest system first, if it decides by recalibrated probabilities; then all models shown. */
+function binnedLines() {
+  const models = MODELS.filter((model, i) => model.class_bins && !hidden.has(i));
+  const lines = models.map(({ name, look, class_bins }) => ({ name, look, bins: class_bins }));
+  const { best } = result;
+  const { look, recalibrated_bins: bins, name } = MODELS[best.model];
+  if (!isRecalibrated(best) || !bins || !lines.some((line) => line.name === name)) return lines;
+  return [{ name: best.name, look: `${look} winner`, bins, isWinner: true }, ...lines];
+}
 
 /** The class that is shown: the reader's choice, or the one that costs most under the best system. */
 function shownClass() {
@@ -122,17 +131,11 @@ function shownClass() {
 /** Show how reliable the probabilities of one class are, model by model. */
 function showClassReliability() {
   const k = shownClass();
-  const models = binnedModels();
-  const best = models.includes(MODELS[result.best.model]) ? MODELS[result.best.model] : models[0];
+  const lines = binnedLines();
+  const best = lines.find(({ isWinner, name }) => isWinner || name === MODELS[result.best.model].name) ?? lines[0];
   byId("class-pick").value = String(k);
   byId("class-chips").replaceChildren(...modelChips(showClassReliability, (model) => model.class_bins));
-  const line = (model) => ({
-    name: model.name,
-    label: model.name,
-    look: model.look,
-    points: model.class_bins[k].map(([, cases, hits, mean]) => [mean, hits / cases]),
-  });
-  const bins = best ? best.class_bins[k].map(binOf) : [];
+  const bins = best ? best.bins[k].map(binOf) : [];
   const mostCases = Math.max(...bins.map(({ cases }) => cases));
   byId("class-reliability-note").textContent = tied(classNote(k, best, mostCases));
   drawChart(byId("class-reliability"), {
@@ -143,9 +146,17 @@ function showClassReliability() {
     cases: bins.map(({ low, high, cases }) => ({ low, high, share: cases / mostCases, cases })),
     counted: true,
     whiskers: BANDED ? bins.map((bin) => binWhisker(bin, best.look)) : [],
-    series: [DIAGONAL, ...models.map(line)],
+    series: [
+      DIAGONAL,
+      ...lines.map((line) => ({
+        name: line.name,
+        label: line.name,
+        look: line.look,
+        points: line.bins[k].map(([, cases, hits, mean]) => [mean, hits / cases]),
+      })),
+    ],
     marks: [],
-    dots: models.flatMap((model) => model.class_bins[k].map((bin) => binDot(model.name, binOf(bin), model.look, BANDED))),
+    dots: lines.flatMap((line) => line.bins[k].map((bin) => binDot(line.name, binOf(bin), line.look, BANDED))),
   });
   saved.reliability = reliabilityToSave;
 }
@@ -162,16 +173,21 @@ function classNote(k, best, mostCases) {
   const whiskers = BANDED ? ` Whiskers: ${percent(DATA.level)} intervals of ${best.name}.` : "";
   return (
     `How often a case was ${classes[k]} where its probability was in each tenth; calibrated probabilities follow the diagonal.` +
-    ` Bars: cases of ${best.name} in each tenth, at most ${short(mostCases)}.${whiskers}` +
-    " On these cases, with the probabilities as they came: it depends neither on the costs nor on the prior."
+    ` Bars: cases of ${best.name} in each tenth, at most ${short(mostCases)}.${whiskers}${winnerText([best])}` +
+    " On these cases, with the probabilities as they came, or recalibrated for the class shares of these cases:" +
+    " it depends neither on the costs nor on the prior."
   );
 }
 
 /** Rows of the download: every model, class and tenth of the probabilities. */
 function reliabilityToSave() {
-  const rows = MODELS.filter((model) => model.class_bins).flatMap((model) =>
-    model.class_bins.flatMap((bins, k) =>
-      bins.map(binOf).map(({ low, high, cases, mean, share, bounds }) => [model.name, classes[k], low, high, cases, mean, share, ...(BANDED ? bounds : ["", ""])]),
+  const kinds = MODELS.flatMap(({ name, class_bins, recalibrated_bins }) => [
+    [name, class_bins],
+    [`${name} (recalibrated)`, recalibrated_bins],
+  ]);
+  const rows = kinds.flatMap(([name, all]) =>
+    (all ?? []).flatMap((bins, k) =>
+      bins.map(binOf).map(({ low, high, cases, mean, share, bounds }) => [name, classes[k], low, high, cases, mean, share, ...(BANDED ? bounds : ["", ""])]),
     ),
   );
   return [["model", "class", "from", "to", "cases", "mean probability", "observed share", "low", "high"], ...rows];
