@@ -1,11 +1,11 @@
 """``stakes evaluate`` on a large Parquet file against DuckDB's own scan of the same columns.
 
 Writes a file of predictions to a temporary folder, then prints the wall time, processor time and
-peak memory of four processes: the scan, the sorts that an exact table of scores requires, the
-command, and the command with a memory limit above which the engine tallies. Excluding the start of
-Python, both commands should take at most five times as long as the scan and the sorts together, the
-first in less than 2 GiB, the second in less than 512 MiB. Exits with 1 when they do not; processor
-time decides, because it does not depend on what else the machine does.
+peak memory of several processes: the scan, the sorts that an exact table of scores requires, the
+command, the command without recalibration, and with a memory limit above which the engine tallies.
+Excluding the start of Python, the last should take at most five times as long as the scan and the
+sorts together, and less than 512 MiB. A missed goal is no error: it is printed. Processor time
+decides, because it does not depend on what else the machine does.
 
     python benchmarks/cli.py [rows]
 """
@@ -22,8 +22,7 @@ from pathlib import Path
 
 import duckdb
 
-LIMIT = 2 << 30
-TALLIED_LIMIT = 512 << 20
+LIMIT = 512 << 20  # of memory, where the engine tallies
 TIMES = 5
 PROBLEM = """\
 unit = "EUR"
@@ -86,7 +85,7 @@ def least(command: list[str], folder: Path, times: int) -> Usage:
     return min((measure(command, folder) for _ in range(times)), key=lambda used: used.processor)
 
 
-def main(rows: int) -> int:
+def main(rows: int) -> None:
     """Make the file, measure, compare."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -100,6 +99,7 @@ def main(rows: int) -> int:
         command = [sys.executable, "-m", "stakes", "evaluate", target.name, "-p", "fraud.toml"]
         command += ["--model", "forest", "--model", "logistic"]
         evaluate = least(command, folder, 2)
+        as_is = least([*command, "--calibrate", "none"], folder, 2)
         tallied = least([*command, "--memory-limit", "50MiB"], folder, 2)
     print(f"{rows:,} rows, two models     wall  processor      peak")
     for label, used in (
@@ -107,18 +107,19 @@ def main(rows: int) -> int:
         ("scan", scan),
         ("read and sort", sorts),
         ("evaluate", evaluate),
+        ("not recalibrated", as_is),
         ("tallied", tallied),
     ):
         print(f"{label:<16} {used}")
     floor = scan.processor + sorts.processor - 2 * idle.processor
-    is_missed = False
-    for label, used, most in (("evaluate", evaluate, LIMIT), ("tallied", tallied, TALLIED_LIMIT)):
-        spent = used.processor - idle.processor
-        times = f"{spent:.2f} s beside {floor:.2f} s, {spent / floor:.1f} times the scan and sorts"
-        print(f"{label:<9} {times}; peak {used.peak >> 20} of {most >> 20} MiB")
-        is_missed |= spent > TIMES * floor or used.peak > most
-    return int(is_missed)
+    spent = tallied.processor - idle.processor
+    is_met = spent <= TIMES * floor and tallied.peak <= LIMIT
+    print(
+        f"tallied in {spent:.2f} s beside {floor:.2f} s for the scan and sorts, "
+        f"{spent / floor:.1f} times that (at most {TIMES}), "
+        f"with {tallied.peak >> 20} MiB (at most {LIMIT >> 20}): {'met' if is_met else 'missed'}"
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000))
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000)

@@ -247,10 +247,14 @@ def versions(python: str, packages: tuple[str, ...]) -> str:
 
 
 def commit() -> str:
-    """The commit of the working tree, marked where files have changed since."""
-    command = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    """The commit of the working tree, marked where code has changed since."""
+
+    def told(*command: str) -> str:
+        asked = ["git", "-C", str(HERE.parent), *command]
+        return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+
+    changed = told("status", "--porcelain", "--", "src", "benchmarks/*.py")
+    return (told("rev-parse", "--short", "HEAD") or "unknown") + ("-dirty" if changed else "")
 
 
 def page(kept: dict[str, Result], rows: dict[str, Result]) -> str:
