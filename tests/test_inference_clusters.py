@@ -37,12 +37,15 @@ from stakes.inference import (
     bootstrap_t,
     compare,
     compare_costs,
+    contenders,
     delong,
     expected_cost_error,
     jackknife,
+    profile_interval,
     resample,
 )
 from stakes.inference.jackknife import cluster_influence
+from stakes.inference.supports import cost_support
 from stakes.inference.tally_checks import cluster_count
 from stakes.ranking import auc
 from stakes.tally import CellTally, JointScores
@@ -414,3 +417,86 @@ def test_a_comparison_of_areas_takes_clusters_beside_the_tuples():
     )
     np.testing.assert_allclose(comparison.values, delong(JointScores.from_scores(y, scores)).values)
     assert np.isfinite(comparison.difference("a", "b").interval(0.95).width)
+
+
+# Degrees of freedom ------------------------------------------------------------------------------
+
+
+def slow_degrees(clusters: np.ndarray, costs: np.ndarray, prior: np.ndarray | None) -> float:
+    """Satterthwaite's degrees of freedom of a cost, from clusters (G, K, M), in plain loops."""
+    count, classes, _ = clusters.shape
+    total, spent = clusters.sum(), (clusters * costs).sum()
+    parts, held = [], []
+    for k in range(classes):
+        size = clusters[:, k].sum()
+        stratum = clusters[:, k].sum(axis=1) if prior is not None else clusters.sum(axis=(1, 2))
+        mean = (clusters[:, k] * costs[k]).sum() / size if prior is not None else spent / total
+        scale = prior[k] / size if prior is not None else 1 / total
+        part = 0.0
+        for g in range(count):
+            moved = sum(w * (c - mean) for w, c in zip(clusters[g, k], costs[k], strict=True))
+            part += (scale * moved / (1 - stratum[g] / stratum.sum())) ** 2
+        parts.append(part)
+        held.append(sum(clusters[g, k].any() for g in range(count)) - (prior is not None))
+    inverse = sum((part / sum(parts)) ** 2 / few for part, few in zip(parts, held, strict=True))
+    return min(1 / inverse, count - 1)
+
+
+def few_of_a_class(seed: int) -> np.ndarray:
+    """Twelve clusters, three of which hold the second class, and one both classes."""
+    clusters = np.random.default_rng(seed).integers(1, 20, (12, 2, 3)).astype(float)
+    clusters[3:, 1] = 0.0
+    clusters[:2, 0] = 0.0
+    return clusters
+
+
+@pytest.mark.parametrize("prior", [None, [0.7, 0.3]])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_class_that_few_clusters_hold_leaves_few_degrees_of_freedom(seed, prior):
+    clusters = few_of_a_class(seed)
+    problem = Problem([[0, 1, 3], [9, 4, 0]], prior=prior)
+    support = cost_support(Counts(clusters), problem, scheme=Clusters())
+    wanted = slow_degrees(clusters, problem.costs, problem.prior)
+    assert 1 < wanted < 10
+    assert float(support.degrees) == pytest.approx(wanted, rel=1e-12)
+    alike = cost_support(Counts(clusters[:1].repeat(12, axis=0) + 1.0), problem, scheme=Clusters())
+    assert float(alike.degrees) == 11  # nothing but rounding is between them
+
+
+@pytest.mark.parametrize("prior", [None, [0.7, 0.3]])
+def test_the_difference_of_two_systems_is_the_same_wherever_it_is_asked_for(prior):
+    rng = np.random.default_rng(3)
+    owner = np.repeat(np.arange(14), 9)
+    y = np.isin(owner, [2, 5, 9]).astype(int)  # clusters of one class each
+    rates = {"first": 0.2, "second": 0.4}
+    decided = {name: np.where(rng.random(y.size) < rate, 1 - y, y) for name, rate in rates.items()}
+    problem = Problem([[0, 1], [5, 0]], prior=prior)
+    joint = JointCounts.from_decisions(y, decided, problem, clusters=owner)
+    choice = contenders(joint, problem, level=0.95)
+    place = 1 - choice.cheapest
+    order = [str(choice.names[place]), str(choice.names[choice.cheapest])]
+    pair = JointCounts.from_decisions(
+        y, {name: decided[name] for name in order}, problem, clusters=owner
+    )
+    interval = profile_interval(pair, problem, 0.95, scheme=Clusters())
+    assert choice.errors.degrees < 9
+    assert choice.low[place] == pytest.approx(float(interval.low), rel=1e-9)
+    assert choice.high[place] == pytest.approx(float(interval.high), rel=1e-9)
+
+
+def test_a_class_that_no_cluster_shows_may_fill_whole_clusters():
+    """Where clusters have one class each, so may those of a class that was not drawn."""
+    problem = Problem([[0, 1], [9, 0]])
+    alone = np.zeros((10, 2, 2))
+    alone[:, 0] = [45, 5]
+    interval = profile_interval(Counts(alone), problem, 0.95, scheme=Clusters())
+    as_cases = profile_interval(Counts(alone.sum(axis=0)), problem, 0.95)
+    few = profile_interval(Counts([[9, 1], [0, 0]]), problem, 0.95)  # a case for each cluster
+    assert float(as_cases.high) < 0.3
+    assert float(interval.high) > 0.8 * float(few.high)
+    mixed = np.zeros((10, 3, 2))
+    mixed[:, :2] = [[20, 5], [5, 20]]  # classes that come together everywhere
+    three = Problem([[0, 1], [9, 0], [9, 9]])
+    interval = profile_interval(Counts(mixed), three, 0.95, scheme=Clusters())
+    as_cases = profile_interval(Counts(mixed.sum(axis=0)), three, 0.95)
+    assert float(interval.high - interval.low) < 2 * float(as_cases.high - as_cases.low)

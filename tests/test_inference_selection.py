@@ -243,7 +243,8 @@ def test_fewer_than_thirty_clusters_are_corrected_by_bonferroni_with_student():
 
 @pytest.mark.parametrize(("clusters", "few"), [(29, True), (30, False)])
 def test_thirty_clusters_are_enough_to_know_how_errors_go_together(clusters, few):
-    joint = tally(120, by=np.arange(120) % clusters)
+    skills = 1.25, 1.2, 0.8, 0.1
+    joint = tally(1200, skills, by=np.arange(1200) % clusters)  # each of which has every class
     choice = contenders(joint, PROBLEM, level=0.95)
     assert choice.errors.degrees == clusters - 1
     bonferroni = stats.t.ppf(1 - 0.025 / 3, clusters - 1)

@@ -10,9 +10,10 @@ import pytest
 
 from stakes import Beta, Problem, ScoreTable, auc, best_threshold, h_measure
 from stakes.conditions import CostProportions
+from stakes.inference import delong_auc
 from stakes.ranking import certified, exact_bins, roc_hull
 from stakes.tally import BinSums, BitGrid, SortedRuns, sorted_runs
-from stakes.thresholds import Optimal, expected_loss
+from stakes.thresholds import Optimal, RateDriven, expected_loss
 
 NASTY = np.array(
     [0.0, -0.0, 5e-324, -5e-324, 1.0, np.nextafter(1.0, 0), -1.0, 2.0**-1022, 1e308, -1e308]
@@ -131,6 +132,20 @@ def test_the_mean_of_a_bin_is_weighted_even_if_weights_average_one(monkeypatch):
     runs = in_runs(np.array([1, 1, 0, 0]), scores, weights)
     bins = exact_bins(runs, BitGrid(True), np.empty(0))
     assert bins.mean.tolist() == [pytest.approx(np.average(scores, weights=weights), rel=1e-14)]
+
+
+def test_scores_that_lie_close_together_do_not_fall_into_one_bin():
+    """A report takes the interval of the AUC and rate-driven losses from the bins."""
+    rng = np.random.default_rng(4)
+    u = rng.random(50_000)
+    y = (rng.random(u.size) < 0.2 + 0.3 * u).astype(int)
+    scores = 0.3 + 1e-7 * u
+    table = ScoreTable.from_scores(y, scores)
+    ranks = exact_bins(in_runs(y, scores), BitGrid(True), np.empty(0)).ranks()
+    wanted = float(delong_auc(table).standard_error)
+    assert float(delong_auc(ranks).standard_error) == pytest.approx(wanted, rel=1e-3)
+    losses = [expected_loss(each, RateDriven(), CostProportions()) for each in (ranks, table)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 
 def optimal_loss(table):

@@ -104,7 +104,7 @@ FLOORS: dict[str, str] = {
         "build_report evaluate_rows"
     ),
     "inference": (
-        "tally_checks estimate sampling effective_cases tilted_shares likelihood normals mcnemar "
+        "tally_checks estimate effective_cases sampling tilted_shares likelihood normals mcnemar "
         "slices losses intervals planning schemes delta jackknife "
         "supports profile proportions bootstrap comparison delong max_law selection "
         "deployment multiplicity straight_moves contender_exits winner "

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -448,3 +450,36 @@ def test_a_value_with_another_part_keeps_the_others_and_forgets_what_it_had_comp
     new = old._but(number=4.0)
     assert (new.number, new.name, new.twice) == (4.0, "three", 8.0)
     assert (old.number, old.twice) == (3.0, 6.0)
+
+
+# Blocks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [15, 16, 17, 50])
+def test_pairs_are_counted_block_by_block(
+    shape: tuple[int, int], weighted: bool, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["stakes.tally.read_rows"], "_BLOCK", 16)
+    rng = np.random.default_rng(n)
+    y, decided = rng.integers(0, shape[0], n), rng.integers(0, shape[1], n)
+    weights = rng.integers(0, 9, n) / 4 if weighted else None
+    problem = Problem(np.ones(shape))
+    table = np.zeros(shape)
+    for row in range(n):
+        table[y[row], decided[row]] += 1.0 if weights is None else weights[row]
+    counts = Counts.from_decisions(y, decided, problem, weights=weights)
+    np.testing.assert_array_equal(counts.values, table)
+
+
+def test_sums_of_weights_do_not_drift_and_do_not_depend_on_the_layout() -> None:
+    n = 3_000_000
+    weights = np.full(n, 0.1)
+    counts = Counts.from_labels(np.arange(n) % 2, np.arange(n) % 2, weights=weights)
+    np.testing.assert_allclose(np.diag(counts.values), math.fsum(weights) / 2, rtol=1e-12)
+    columns = np.zeros((n, 2))
+    columns[np.arange(n), np.arange(n) % 2] = 0.1
+    for layout in (columns, np.asfortranarray(columns)):
+        table = ScoreTable(np.arange(n) / n, layout)
+        np.testing.assert_allclose(table.class_weights, math.fsum(weights) / 2, rtol=1e-14)

@@ -1,4 +1,4 @@
-"""Clusters whose class shares differ: how often intervals of costs and normalised costs cover."""
+"""Clusters whose class shares differ: how often intervals of costs, ratios and savings cover."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtr
 
 from coverage_study.populations import FloatArray
@@ -14,7 +15,7 @@ from stakes.inference import Clusters, profile_interval, profile_normalized_inte
 
 __all__ = ["COLUMNS", "DESIGNS", "Mixed", "row_of"]
 
-COLUMNS = ("EC", "NEC")
+COLUMNS = ("EC", "NEC", "saving")
 ALIKE = 0.3  # correlation of the decisions within a cluster
 
 
@@ -91,4 +92,21 @@ def row_of(design: Mixed, samples: int, seed: int) -> dict[str, Any]:
     functions = profile_interval, profile_normalized_interval
     intervals = [f(counts, design.problem, 0.95, scheme=Clusters()) for f in functions]
     hits = [each.covers(truth) for each, truth in zip(intervals, design.truth, strict=True)]
+    hits.append(_saving_covered(design, counts))
     return {name: 100 * float(hit.mean()) for name, hit in zip(COLUMNS, hits, strict=True)}
+
+
+def _saving_covered(design: Mixed, counts: Counts) -> npt.NDArray[np.bool_]:
+    """Whether the saving over the blind decision that was the cheapest of each data set is."""
+    problem, shares = design.problem, np.array([1 - design.prevalence, design.prevalence])
+    masses = counts.values.sum(axis=(0, -1))
+    seen = shares if design.prior else masses / masses.sum(axis=-1, keepdims=True)
+    cheapest = np.broadcast_to((seen @ problem.costs).argmin(axis=-1), len(masses))
+    covered = np.empty(len(masses), dtype=np.bool_)
+    for blind in np.unique(cheapest).tolist():
+        # What a model costs more than a blind decision is its cost where that one costs nothing.
+        more = Problem(problem.costs - problem.costs[:, [blind]], prior=problem.prior)
+        some = cheapest == blind
+        interval = profile_interval(Counts(counts.values[:, some]), more, scheme=Clusters())
+        covered[some] = interval.covers(design.truth[0] - shares @ problem.costs[:, blind])
+    return covered

@@ -34,7 +34,7 @@ __all__ = ["COLUMNS", "Printed", "printed", "row_of", "shares_right", "varied"]
 LEVEL = 0.95
 FINE = 5_000  # scores of each class that stand for all, where a fitted map decides
 BINS = np.array([0.0, 0.25, 0.5, 0.75, 0.9, 1.0 + 1e-9])
-COLUMNS = ("cost", "NEC", "saving", "difference", "winner", "set")  # coverages
+COLUMNS = ("cost", "NEC", "saving", "difference", "winner", "winner's NEC", "set")  # coverages
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,7 @@ def checked(design: Design, rng: np.random.Generator, chances: bool) -> dict[str
         if rival is None
         else _holds(verdict.saving_over_runner_up, truth[rival] - truth[chosen]),
         "winner": _holds(verdict.cost, truth[chosen]),
+        "winner's NEC": _holds(verdict.normalized, truth[chosen] / design.blind.min()),
         "set": float(np.mean([name in choice.contenders for name in best])),
         "size": float(len(choice.contenders)),
         "bias": verdict.cost.value - truth[chosen],

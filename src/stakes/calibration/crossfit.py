@@ -124,6 +124,8 @@ class CheckedRows:
         >>> rows.part(slice(2)).scores
         array([0.1, 0.4])
         """
+        if isinstance(some, np.ndarray) and some.dtype == np.bool_:
+            some = np.flatnonzero(some)  # several columns are selected, which a mask does slowly
         return replace(
             self,
             scores=self.scores[some],

@@ -113,7 +113,7 @@ class CalibrationMap(Value, ABC):
             return cls._trusted(**{name: by_case(name) for name in cls._by_case})._at(scores)
         posteriors = np.empty(scores.shape)
         for place, each in enumerate(maps):
-            some = which == place
+            some = np.flatnonzero(which == place)
             posteriors[some] = each._at(scores[some])
         return posteriors
 

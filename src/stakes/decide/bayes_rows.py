@@ -17,7 +17,7 @@ from stakes.rows import Posteriors, read_posteriors
 
 ROW_BLOCK = 1 << 16  # rows at a time, so that memory stays flat
 _FEW, _MORE = 1 << 12, 1 << 13  # rows whose matrix products stay in the cache
-_PRODUCT = 1 << 20  # rows times costs up to which a matrix product stays on one thread
+_PRODUCT = 1 << 20  # rows times costs of a product on one thread; beyond 256 costs it has more
 MOST_WHOLE = 2.0**53  # below this, differences of whole numbers are exact
 _EPS = np.finfo(np.float64).eps
 ROUNDING = 4 * _EPS  # bound on the rounding error of a posterior and of the arithmetic on it

@@ -295,8 +295,8 @@ def _classes_in_few_clusters(evidence: Evidence) -> Iterator[Caveat]:
     yield Caveat(
         "class in few clusters",
         f"Cases of {', '.join(labels)}{more} lie in {counts} of the {sample.clusters} clusters: "
-        f"how such clusters differ is poorly known. Where clusters hold one class each, intervals "
-        f"cover less often than they say.",
+        f"how such clusters differ is poorly known. Intervals allow for that, but not for clusters "
+        f"full of a class of which only single cases were seen.",
     )
 
 

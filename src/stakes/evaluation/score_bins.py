@@ -105,6 +105,6 @@ def even_places(table: ScoreTable, n_bins: int) -> IntArray:
 
     Both classes count alike, so that a rare class gets as many bins as a common one.
     """
-    mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)
-    reached = np.cumsum(mass.sum(axis=1))
+    first, second = (table.weights / np.maximum(table.class_weights, 1e-300)).T
+    reached = np.cumsum(first + second)
     return np.searchsorted(reached, np.linspace(0, reached[-1], n_bins + 1)[1:-1])

@@ -22,6 +22,13 @@ To first order an estimate is linear in the weights: cell i contributes :math:`w
   such cluster had been drawn. The sum is divided by the variance :math:`(G-1)/(G-3)` of Student's
   t, whose quantiles widen the interval already, and is never smaller than without this addition.
 
+The variance between clusters has G − 1 degrees of freedom at most, and fewer where most of it comes
+from a class that few clusters hold (Satterthwaite 1946):
+:math:`(\sum_k V_k)^2 / \sum_k V_k^2 / \nu_k`, where :math:`V_k` is the sum of e² within a class
+and :math:`\nu_k` the number of clusters that hold it, less one where classes have means of their
+own. With G − 1, intervals of costs covered in 87 to 93 % where 12 to 20 clusters had one class
+each; with these, in 95 % or more.
+
 Both know only the mistakes that were seen. Where none of a class was, the design effect is that of
 other cases, which may be light: one miss that is weighted up tenfold, or all images of one patient,
 move the mean far more than one case does. So one unseen mistake of each class, at the least and at
@@ -35,6 +42,9 @@ the number of such mistakes. It is gone as soon as two or three were seen. Witho
 costs covered in 75 to 80 % where one or two misses with tenfold weights, or of whole patients, were
 expected; with it, in 96 % or more. Where some mistakes are made in all cases of a cluster and
 others in single ones, the class shows too little of the former, and coverage may be 84 to 92 %.
+Where no case of a class was seen, and no prior is stated, u is how many cases of other classes come
+together: the design effect of the classes themselves, and all cases of a cluster where there is one
+class only.
 """
 
 from __future__ import annotations
@@ -79,7 +89,7 @@ class Cells:
 
     @property
     def degrees(self) -> FloatArray:
-        """Degrees of freedom (…) of the variance: clusters that hold a case, less one; else inf."""
+        """The most degrees of freedom (…): clusters that hold a case, less one; else inf."""
         if self.clusters is None:
             return np.full(self.weights.shape[:-1], np.inf)
         return np.asarray((self.clusters.sum(axis=-1) > 0).sum(axis=-1) - 1.0)
@@ -113,11 +123,57 @@ def effective_factors(
         variance = np.maximum(np.sum(usual * influence**2, -1), np.sum(squares * influence**2, -1))
     known = np.ones(())
     if cells.clusters is not None:
-        shares = _ratio(cells.clusters @ strata, (weights @ strata))  # (…, G, R)
-        variance = np.maximum(variance, _between(cells, influence, shares @ strata.T))
-        known = (np.sum(shares > 0, axis=-2) > 1)[..., None, :]
+        variance = np.maximum(variance, _between(cells, influence, strata))
+        known = (np.sum(cells.clusters @ strata > 0, axis=-2) > 1)[..., None, :]
     unseen = _unseen(cells, values, bounds, strata) if bounds else ()
     return design_factors(plain, kish, variance, known, unseen)
+
+
+def effective_degrees(cells: Cells, values: FloatArray, *, by_class: bool) -> FloatArray:
+    """Degrees of freedom (…, P) of the variance between clusters; infinite without clusters.
+
+    `values` (…, P, C) are those of P quantities in each cell.
+    """
+    if cells.clusters is None:
+        return cells.degrees[..., None]
+    strata, classes = (cells.indicator(by_class=each) for each in (by_class, True))
+    weights = cells.weights[..., None, :]
+    influence = _influence(weights, values, strata)
+    columns = np.swapaxes(influence, -1, -2)
+    scaled = cells.clusters / _outside(cells, strata)
+    sums = (scaled[..., mask] @ columns[..., mask, :] for mask in classes.T > 0)
+    parts = np.stack([np.sum(each**2, axis=-2) for each in sums], axis=-1)
+    # Clusters that are alike leave nothing but rounding.
+    parts = np.where(parts > (1e-12 * (weights * np.abs(influence)) @ classes) ** 2, parts, 0.0)
+    held = np.sum(cells.clusters @ classes > 0, axis=-2)[..., None, :]
+    return degrees_of_parts(parts, held, cells.degrees[..., None], by_class=by_class)
+
+
+def degrees_of_parts(
+    parts: FloatArray, held: FloatArray | IntArray, most: FloatArray, *, by_class: bool
+) -> FloatArray:
+    """Degrees of freedom (…) of a variance, from the parts (…, K) that the classes have in it.
+
+    Parameters
+    ----------
+    parts : (…, K) sums of squares over the clusters
+    held : (…, K) how many clusters hold the class
+    most : (…) degrees of freedom of all clusters together
+    by_class : whether each class has a mean of its own
+
+    Examples
+    --------
+    Twenty clusters hold one class and four the other, from which nearly all variance comes:
+
+    >>> degrees_of_parts(np.array([0.1, 0.9]), np.array([20, 4]), np.array(23.0), by_class=True)
+    array(3.69649805)
+    """
+    each = np.maximum(held - 1.0 if by_class else held, 1.0)
+    total = parts.sum(axis=-1, keepdims=True)
+    shares = parts / np.where(total > 0, total, 1.0)
+    inverse = np.sum(shares**2 / each, axis=-1)
+    effective = np.maximum(1 / np.where(inverse > 0, inverse, 1.0), 1.0)
+    return np.asarray(np.where(inverse > 0, np.minimum(effective, most), most))
 
 
 def design_factors(
@@ -162,14 +218,18 @@ def _unseen(
     size = np.ones_like(masses)
     if cells.squares is not None:
         size = _ratio(cells.squares[..., None, :] @ classes, masses)
+    possible = masses > 0
     if cells.clusters is not None:
         size = _together(cells, _influence(weights, values, classes), classes, size)
+        if strata.shape[-1] == 1:  # no prior is stated: a class without cases may have a share
+            size = np.where(possible, size, _in_one_place(cells, classes))
+            possible = np.ones_like(possible)
     shown = (weights * influence**2) @ classes
     total = weights @ strata
     mean = _ratio((weights * values) @ strata, total)
     for bound in bounds:
         apart = beyond_rounding(bound - mean, bound) / np.where(total > 0, total, 1.0)
-        yield unseen_mistake(size, np.where(masses > 0, apart, 0.0), shown)
+        yield unseen_mistake(size, np.where(possible, apart, 0.0), shown)
 
 
 def unseen_mistake(
@@ -200,6 +260,23 @@ def _together(
     return alike_cases(case, between, plain, most)
 
 
+def _in_one_place(cells: Cells, classes: FloatArray) -> FloatArray:
+    """How many cases of one class come together in a cluster, (…, 1, 1), from one to all of them.
+
+    That is the design effect of the shares of the classes; all of them where there is one class.
+    """
+    assert cells.clusters is not None
+    sizes = cells.clusters @ classes  # (…, G, K)
+    of_cluster = sizes.sum(axis=-1, keepdims=True)
+    mass = of_cluster.sum(axis=-2, keepdims=True)
+    shares = _ratio(sizes.sum(axis=-2, keepdims=True), mass)
+    between = np.sum((sizes - of_cluster * shares) ** 2, axis=(-2, -1))[..., None, None]
+    plain = mass * np.sum(shares * (1 - shares), axis=-1, keepdims=True)
+    most = _ratio(np.sum(of_cluster**2, axis=-2, keepdims=True), mass)
+    # Where there is one class only, rounding may leave a trace of others.
+    return alike_cases(np.ones_like(mass), between, beyond_rounding(plain, mass), most)
+
+
 def alike_cases(
     case: FloatArray, between: FloatArray, plain: FloatArray, most: FloatArray
 ) -> FloatArray:
@@ -221,13 +298,21 @@ def beyond_rounding(apart: FloatArray | float, values: FloatArray | float) -> Fl
     return np.asarray(np.where(np.abs(apart) > 1e-12 * np.abs(values), apart, 0.0))
 
 
-def _between(cells: Cells, influence: FloatArray, shares: FloatArray) -> FloatArray:
-    """Variance (…, P) between clusters, which hold these shares (…, G, C) of the cells' strata."""
+def _between(cells: Cells, influence: FloatArray, strata: FloatArray) -> FloatArray:
+    """Variance (…, P) between clusters."""
     assert cells.clusters is not None
-    # Without a cluster the mean moves by its influence over the share of the stratum that remains.
-    outside = np.where(shares < 1, 1 - shares, 1.0)
-    sums = (cells.clusters / outside) @ np.swapaxes(influence, -1, -2)  # (…, G, P)
-    return variance_between(sums, cells.degrees)
+    weights = cells.clusters / _outside(cells, strata)
+    return variance_between(weights @ np.swapaxes(influence, -1, -2), cells.degrees)
+
+
+def _outside(cells: Cells, strata: FloatArray) -> FloatArray:
+    """The share (…, G, C) of the stratum of each cell that lies outside of a cluster.
+
+    Without a cluster the mean moves by its influence over the share of the stratum that remains.
+    """
+    assert cells.clusters is not None
+    shares = _ratio(cells.clusters @ strata, (cells.weights @ strata)[..., None, :]) @ strata.T
+    return np.asarray(np.where(shares < 1, 1 - shares, 1.0))
 
 
 def variance_between(sums: FloatArray, degrees: FloatArray) -> FloatArray:

@@ -31,6 +31,7 @@ from stakes._value import record
 from stakes.inference.effective_cases import (
     alike_cases,
     beyond_rounding,
+    degrees_of_parts,
     design_factors,
     unseen_mistake,
     variance_between,
@@ -261,7 +262,7 @@ class LossSample:
         # The last one is that of the best decision about every case.
         influence = np.stack([self._influence(loss) for loss in (*self.losses, self.perfect)])
         if self.clusters is not None:
-            degrees, covariance = self._between(influence)
+            degrees, covariance = self._between(influence, int(costs.argmin()))
         else:
             weights = self.weights
             if weights is not None:
@@ -292,34 +293,58 @@ class LossSample:
             each[rows] = n / (n - 1) if n > 1 else 0.0
         return each
 
-    def _between(self, influence: FloatArray) -> tuple[float, FloatArray]:
-        """Degrees of freedom and covariance (J, J) of clusters, leaving one out at a time."""
-        sums, known = self._cluster_sums(influence)
+    def _between(self, influence: FloatArray, base: int) -> tuple[float, FloatArray]:
+        """Degrees of freedom and covariance (J, J) of clusters, leaving one out at a time.
+
+        The degrees of freedom are the fewest that a difference to the base has.
+        """
+        sums, known, degrees = self._cluster_sums(influence, base)
         if not known.all():
             return 0.0, np.full((len(influence),) * 2, np.nan)
-        degrees = self._n_clusters - 1.0
-        return degrees, np.asarray(sums @ sums.T * (degrees / (degrees + 1)))
+        return float(degrees[:-1].min()), np.asarray(sums @ sums.T * (1 - 1 / self._n_clusters))
 
     @cached_property
     def _n_clusters(self) -> int:
         assert self.clusters is not None
         return int(np.count_nonzero(np.bincount(self.clusters)))
 
-    def _cluster_sums(self, influence: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Influence (J, G) of each cluster, and the strata (R,) that several clusters hold."""
+    def _cluster_sums(
+        self, influence: FloatArray, base: int | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Influence (J, G) of each cluster, strata (R,) that several hold, degrees of freedom (J,).
+
+        The latter are those of `effective_cases`, of the differences to a base if there is one.
+        """
         assert self.clusters is not None
-        size = int(self.clusters.max()) + 1
+        size, by_class = int(self.clusters.max()) + 1, self.prior is not None
         sums, known = np.zeros((len(influence), size)), np.ones(len(self.shares))
-        for r, (share, rows) in enumerate(zip(self.shares, self._strata, strict=True)):
-            if share == 0 or self._masses[r] == 0:
+        parts, held = np.zeros((len(influence), self.n_classes)), np.zeros(self.n_classes)
+        masses = self._cluster_masses(size)
+        for k in np.flatnonzero(self._class_mass > 0).tolist():
+            r = k if by_class else 0
+            if self.shares[r] == 0:
                 continue
-            codes, weights = self.clusters[rows], self._weights(rows)
-            shares = np.bincount(codes, weights, size) / self._masses[r]
-            outside = np.where(shares < 1, 1 - shares, 1.0)
+            shares = masses[r] / self._masses[r]
             known[r] = np.count_nonzero(shares) > 1
-            for each, out in zip(influence, sums, strict=True):
-                out += np.bincount(codes, weights * each[rows], size) / outside
-        return sums, known
+            rows = np.flatnonzero(self.truth == k)
+            codes, weights = self.clusters[rows], self._weights(rows)
+            parts_of = [np.bincount(codes, weights * one[rows], size) for one in influence]
+            each = np.stack(parts_of) / np.where(shares < 1, 1 - shares, 1.0)
+            sums += each
+            reach = 1e-12 * np.array([weights @ np.abs(one[rows]) for one in influence])
+            if base is not None:
+                each, reach = each - each[base], reach + reach[base]
+            squares = np.sum(each**2, axis=1)
+            parts[:, k] = np.where(squares > reach**2, squares, 0.0)  # the rest is rounding
+            held[k] = np.count_nonzero(np.bincount(codes, weights, size))
+        most = np.asarray(self._n_clusters - 1.0)
+        return sums, known, degrees_of_parts(parts, held, most, by_class=by_class)
+
+    def _cluster_masses(self, size: int) -> list[FloatArray]:
+        """The weight (G,) of every stratum in each cluster."""
+        assert self.clusters is not None
+        masses = [(self.clusters[rows], self._weights(rows)) for rows in self._strata]
+        return [np.bincount(*each, size).astype(np.float64) for each in masses]
 
     def class_sums(self, name: Label) -> FloatArray:
         """Sums (K,) of the losses of one system, class by class.
@@ -347,7 +372,7 @@ class LossSample:
 
     @property
     def degrees(self) -> float:
-        """Degrees of freedom: clusters less one; inf for cases."""
+        """The most degrees of freedom: clusters less one; inf for cases."""
         return np.inf if self.clusters is None else self._n_clusters - 1.0
 
     def cost_support(self, name: Label) -> Support:
@@ -495,7 +520,7 @@ class LossSample:
         counts = np.zeros((len(binned), size))
         for r, (means, weights_of_bins) in enumerate(binned):
             grid[r, : len(means)], counts[r, : len(means)] = means, weights_of_bins
-        factors, shares = self._factors(values, reach), self.shares
+        (factors, degrees), shares = self._design(values, reach), self.shares
         # What was seen is possible, whatever the bounds say.
         top = np.maximum(highest, grid.max(axis=1, initial=-np.inf, where=counts > 0))
         bottom = np.minimum(lowest, grid.min(axis=1, initial=np.inf, where=counts > 0))
@@ -504,7 +529,7 @@ class LossSample:
             counts=counts * factors[:, None],
             lowest=bottom * shares,
             highest=top * shares,
-            degrees=np.asarray(self.degrees),
+            degrees=np.asarray(degrees),
         )
 
     def _own(self, rows: IntArray | slice) -> FloatArray | None:
@@ -514,10 +539,18 @@ class LossSample:
         return None if self.repeats is None else self.repeats[rows]
 
     def _factors(self, values: FloatArray, reach: tuple[FloatArray, FloatArray]) -> FloatArray:
-        """Factors (R,) that turn weights into effective numbers of cases; see `effective_cases`."""
-        ones = np.ones(len(self.shares))
+        return self._design(values, reach)[0]
+
+    def _design(
+        self, values: FloatArray, reach: tuple[FloatArray, FloatArray]
+    ) -> tuple[FloatArray, float]:
+        """Factors (R,) that turn weights into effective numbers of cases, and degrees of freedom.
+
+        See `effective_cases`.
+        """
+        ones, degrees = np.ones(len(self.shares)), np.inf
         if self.clusters is None and self.whole:
-            return ones
+            return ones, degrees
         influence, weights = self._influence(values), self._weights(slice(None))
         squares = influence**2
         plain = np.array([self._weights(rows) @ squares[rows] for rows in self._strata])
@@ -528,10 +561,10 @@ class LossSample:
             usual = sum(self._kish(rows) * (weights[rows] @ squares[rows]) for rows in classes)
             variance = max(float(usual), float(self._squares(slice(None)) @ squares))
         if self.clusters is not None:
-            sums, known = self._cluster_sums(influence[None])
+            sums, known, [degrees] = self._cluster_sums(influence[None])
             variance = max(variance, variance_between(sums.T, np.asarray(self.degrees)).item())
         unseen = self._unseen(values, squares, reach)
-        return design_factors(plain, kish, np.asarray(variance), known, unseen)
+        return design_factors(plain, kish, np.asarray(variance), known, unseen), degrees
 
     def _unseen(
         self, values: FloatArray, squares: FloatArray, reach: tuple[FloatArray, FloatArray]

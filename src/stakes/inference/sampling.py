@@ -8,6 +8,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import Value, record
 from stakes.errors import InputError
+from stakes.inference.effective_cases import degrees_of_parts
 from stakes.inference.tally_checks import checked_squares
 from stakes.problem import Problem
 from stakes.tally import JointCounts
@@ -24,7 +25,7 @@ class CostErrors(Value):
     names : J systems
     costs : (J,) expected costs
     covariance : (J, J) of their errors, by the design: cases, weighted cases or clusters
-    degrees : degrees of freedom of the covariance: clusters − 1; inf for cases
+    degrees : degrees of freedom of the covariance: at most clusters − 1; inf for cases
     fitting : (J, J) the part of the covariance that comes from fitting rules on the same cases
     least : (J,) what each would cost with the best decision about every case; None: not known
     shared : (J + 1,) covariances of that least cost with the costs, and last its own variance
@@ -136,8 +137,8 @@ def cost_errors(
     :math:`\frac{G-1}{G} \sum_g e_g e_g^\top` with the sums e of w r / (1 − h) over a cluster, h its
     share of all cases (of the class, under a prior), as in `effective_cases`. One cluster says
     nothing about others, nor does a class that lies in one: the covariance is nan, with no degree
-    of freedom. A class with one case adds nothing. A cost is nan when the prior expects a class
-    that has no case.
+    of freedom; else it has the fewest that the difference of a system to the cheapest one has. A
+    class with one case adds nothing. A cost is nan when the prior expects a class that has no case.
 
     Parameters
     ----------
@@ -167,10 +168,9 @@ def cost_errors(
             f"{joint.weights.shape[:-1]}. Index them first."
         )
     clusters = joint.weights if joint.weights.ndim == 2 else None
-    weights = joint.weights if clusters is None else clusters.sum(axis=0)
-    squared = weights
-    if squares is not None:
-        squared = weights if clusters is not None else checked_squares(squares, weights.shape)
+    weights = squared = joint.weights if clusters is None else clusters.sum(axis=0)
+    if squares is not None and clusters is None:
+        squared = checked_squares(squares, weights.shape)
     truth, prior = joint.cells[:, 0], problem.prior
     cell = joint.cells[:, 1:].T + problem.n_decisions * truth
     losses = np.empty((len(cell) + 1, truth.size))  # of J systems, and last of the best decisions
@@ -187,15 +187,16 @@ def cost_errors(
         count = size**2 / by_stratum(squared)  # Kish's effective number of cases
         more = np.where(count > 1, count / (count - 1), 0.0)
         scale = np.where(size > 0, shares / size, 0.0)
+    costs = shares[shares > 0] @ means[shares > 0]
     if clusters is None:
         # The linearised variance of a weighted mean: squared weights times squared residuals.
         weighed = losses * (squared * (more * scale**2)[stratum])
         degrees, covariance = np.inf, weighed @ losses.T
     else:
         residual = losses * np.where(weights > 0, scale[stratum], 0.0)
-        degrees, covariance = _between(clusters, residual.T, _indicator(stratum, shares))
+        base = int(costs[:-1].argmin())
+        degrees, covariance = _between(clusters, residual.T, truth, prior, base)
     extra = checked_fitting(fitting, len(joint.models))
-    costs = shares[shares > 0] @ means[shares > 0]
     return CostErrors._trusted(
         names=joint.models,
         costs=np.asarray(costs[:-1]),
@@ -226,29 +227,42 @@ def _centre(
     return np.asarray((shared + means).T)
 
 
-def _indicator(stratum: IntArray, shares: FloatArray) -> FloatArray:
-    """Which stratum of a share above zero each tuple belongs to, (T, R)."""
-    return np.asarray(stratum[:, None] == np.flatnonzero(shares > 0), dtype=np.float64)
-
-
 def _between(
-    clusters: FloatArray, residual: FloatArray, strata: FloatArray
+    clusters: FloatArray,
+    residual: FloatArray,
+    truth: IntArray,
+    prior: FloatArray | None,
+    base: int,
 ) -> tuple[float, FloatArray]:
     """Degrees of freedom and covariance (J, J) of sums of residuals (T, J) over clusters (G, T).
 
-    `strata` (T, R) says which tuple belongs to which stratum of positive share.
+    `truth` (T,) is the class of each tuple; with a prior, every class is a stratum. The degrees of
+    freedom are the fewest that a difference to the base has.
     """
     filled = clusters[clusters.any(axis=1)]
-    sums = filled @ strata
-    outside_shares = 1 - sums / np.where(sums.any(axis=0), sums.sum(axis=0), 1.0)  # (G, R)
-    if (np.sum(sums > 0, axis=0) == 1).any():  # a stratum that lies in a single cluster
-        return 0.0, np.full((residual.shape[1],) * 2, np.nan)
-    influence = sum(
-        (filled[:, rows] / outside[:, None]) @ residual[rows]
-        for rows, outside in zip(strata.T > 0, outside_shares.T, strict=True)
+    sizes, influence = filled.sum(axis=1), np.zeros((len(filled), residual.shape[1]))
+    parts, held = [], []
+    for k in np.unique(truth).tolist():
+        rows = truth == k
+        of_class = filled[:, rows].sum(axis=1)
+        if prior is not None:
+            sizes = of_class if prior[k] > 0 else 0 * of_class
+        if np.count_nonzero(sizes) == 1:  # a stratum that lies in a single cluster
+            return 0.0, np.full((residual.shape[1],) * 2, np.nan)
+        if not of_class.any() or not sizes.any():
+            continue
+        outside = 1 - sizes / sizes.sum()
+        each = (filled[:, rows] / outside[:, None]) @ residual[rows]
+        influence += each
+        apart = np.sum((each[:, :-1] - each[:, [base]]) ** 2, axis=0)
+        rounding = 1e-12 * (of_class.sum() * np.abs(residual[rows]).max(axis=0))
+        parts.append(np.where(apart > (rounding[:-1] + rounding[base]) ** 2, apart, 0.0))
+        held.append(np.count_nonzero(of_class))
+    most = np.asarray(len(filled) - 1.0)
+    degrees = degrees_of_parts(
+        np.stack(parts, axis=-1), np.array(held), most, by_class=prior is not None
     )
-    degrees = len(filled) - 1.0
-    return degrees, np.asarray(influence.T @ influence * (degrees / (degrees + 1)))
+    return float(degrees.min()), np.asarray(influence.T @ influence * (most / (most + 1)))
 
 
 def checked_added(added: object, names: Labels) -> FloatArray:

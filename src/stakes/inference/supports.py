@@ -14,7 +14,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.errors import InputError
-from stakes.inference.effective_cases import Cells, effective_factors
+from stakes.inference.effective_cases import Cells, effective_degrees, effective_factors
 from stakes.inference.likelihood import Support
 from stakes.inference.schemes import Clusters
 from stakes.inference.tally_checks import cells_of, checked_squares, whole_cells
@@ -221,7 +221,7 @@ def _support(
         counts=tables * factors[..., None],
         lowest=grids.min(axis=-1, initial=np.inf, where=tables > 0).clip(max=lowest),
         highest=grids.max(axis=-1, initial=-np.inf, where=tables > 0).clip(min=highest),
-        degrees=cells.degrees[..., None],
+        degrees=effective_degrees(cells, values, by_class=prior is not None),
     )
 
 

@@ -21,14 +21,15 @@ from stakes.ranking.convex_hull import hull_cuts
 from stakes.ranking.roc import auc, mann_whitney_u
 from stakes.tally import Bins, BitGrid, ScoreTable, SortedRuns
 
-_EACH = 1 << 10  # distinct scores that a range keeps, and a bin of raw scores has at most
+_EACH = 1 << 10  # distinct scores that a range keeps
+_MOST = 1 << 10  # distinct scores of a bin
 
 
 def exact_bins(runs: SortedRuns, grid: BitGrid, borders: FloatArray) -> Bins:
     """Bins of all scores that preserve the hull and the AUC exactly.
 
-    Bins end at edges of the grid, at borders and at vertices of the hull; bins of raw scores also
-    end after a fixed number of scores. A range with few scores keeps each of them.
+    Bins end at edges of the grid, at borders, at vertices of the hull, and after a fixed number of
+    scores. A range with few scores keeps each of them.
 
     Parameters
     ----------
@@ -82,9 +83,8 @@ def _starts(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> IntArray:
         grid.cuts(scores),
         hull_cuts(table.weights)[:-1],  # the first is zero, where the first bin begins
         np.searchsorted(scores, borders, side="right"),
+        np.arange(0, scores.size, _MOST),
     ]
-    if not grid.probabilities:
-        starts.append(np.arange(0, scores.size, _EACH))
     positions = np.unique(np.concatenate(starts))
     return np.asarray(positions[positions < scores.size], dtype=np.intp)
 

@@ -34,7 +34,7 @@ def pooled(rows: Rows) -> tuple[FloatArray, FloatArray]:
     below = values < 0
     parts = [
         _counted(label[chosen], values[chosen], mirrored=mirrored)
-        for chosen, mirrored in ((below, True), (~below, False))
+        for chosen, mirrored in ((np.flatnonzero(below), True), (np.flatnonzero(~below), False))
     ]
     scores, weights = zip(*parts, strict=True)
     return np.concatenate(scores), np.concatenate([part.T for part in weights], axis=1).T

@@ -138,19 +138,21 @@ def refuse_too_many(groups: int, cells: int) -> None:
 def pair_sums(rows: Rows, shape: tuple[int, int]) -> FloatArray:
     """The weight of every pair of positions, for rows of two columns."""
     first, second = rows.columns
-    if rows.weights is not None or rows.group is not None:
+    if rows.group is not None:
         return cell_sums(rows, first * shape[1] + second, shape)
     # In blocks, because the codes of a block stay in the cache and those of all rows would not.
-    counts = np.zeros(prod(shape), dtype=np.intp)
+    # Rounding errors of weights are those of a block, and do not grow with the number of rows.
+    sums = np.zeros(prod(shape))
     for start in range(0, len(first), _BLOCK):
         block = slice(start, start + _BLOCK)
-        if shape == (2, 2):
-            counts += _binary_pairs(first[block], second[block])
+        if shape == (2, 2) and rows.weights is None:
+            sums += _binary_pairs(first[block], second[block])
             continue
         cell = first[block] * shape[1]
         cell += second[block]
-        counts += np.bincount(cell, minlength=counts.size)
-    return counts.astype(np.float64).reshape(shape)
+        weights = None if rows.weights is None else rows.weights[block]
+        sums += np.bincount(cell, weights, sums.size)
+    return sums.reshape(shape)
 
 
 def _binary_pairs(first: IntArray, second: IntArray) -> tuple[int, int, int, int]:
@@ -174,9 +176,9 @@ def distinct_cells(rows: Rows, sizes: tuple[int, ...]) -> tuple[IntArray, FloatA
     """The tuples that occur, (T, columns) in lexical order, and their weights (…, T)."""
     if prod(sizes) <= _DENSE_CELLS:
         code = np.ravel_multi_index(rows.columns, sizes).astype(np.intp)
-        occurring = np.flatnonzero(np.bincount(code, minlength=prod(sizes)))
-        cells = np.stack(np.unravel_index(occurring, sizes), axis=1)
-        where = np.searchsorted(occurring, code)
+        occurs = np.bincount(code, minlength=prod(sizes)) > 0
+        cells = np.stack(np.unravel_index(np.flatnonzero(occurs), sizes), axis=1)
+        where = (np.cumsum(occurs) - 1)[code]
     else:
         code = packed(rows.columns, sizes)
         _, first, where = np.unique(code, return_index=True, return_inverse=True)

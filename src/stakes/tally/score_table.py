@@ -156,7 +156,8 @@ class ScoreTable(CellTally):
 
     @cached_property
     def class_weights(self) -> FloatArray:  # noqa: D102
-        totals = np.asarray(self.weights.sum(axis=-2))
+        # One class at a time: numpy adds up pairs of sums along the last axis alone.
+        totals = np.stack([self.weights[..., k].sum(axis=-1) for k in (0, 1)], axis=-1)
         totals.setflags(write=False)  # because all who ask share it
         return totals
 

@@ -87,10 +87,11 @@ class SortedRuns:
         if weights[0] is not None:
             self._weighed.append(sorted_cases(label, value, np.concatenate(weights)))
             return
-        below = value < 0
-        if below.any():
+        is_below = value < 0
+        if is_below.any():
+            below, rest = np.flatnonzero(is_below), np.flatnonzero(~is_below)
             self._below.append(_sorted_keys(label[below], value[below], mirrored=True))
-            label, value = label[~below], value[~below]
+            label, value = label[rest], value[rest]
         if value.size:
             self._rest.append(_sorted_keys(label, value, mirrored=False))
 
