@@ -77,7 +77,7 @@ def test_recalibrated_bins_are_those_of_the_shares_of_the_cases(prior, monkeypat
     stated = shares if prior is None else np.array(list(prior.values()))
     sums = np.zeros((3, 10, 3))
     for truth, row, weight in zip(y, model.recalibrated, weights, strict=True):
-        odds = [p * to / held for p, to, held in zip(row, shares, stated, strict=True)]
+        odds = [p * new / old for p, new, old in zip(row, shares, stated, strict=True)]
         for k, odd in enumerate(odds):
             p = odd / sum(odds)
             sums[k, min(int(p * 10), 9)] += weight * np.array([1.0, truth == k, p])

@@ -426,7 +426,7 @@ def slow_degrees(clusters: np.ndarray, costs: np.ndarray, prior: np.ndarray | No
     """Satterthwaite's degrees of freedom of a cost, from clusters (G, K, M), in plain loops."""
     count, classes, _ = clusters.shape
     total, spent = clusters.sum(), (clusters * costs).sum()
-    parts, held = [], []
+    parts, holders = [], []
     for k in range(classes):
         size = clusters[:, k].sum()
         stratum = clusters[:, k].sum(axis=1) if prior is not None else clusters.sum(axis=(1, 2))
@@ -437,8 +437,8 @@ def slow_degrees(clusters: np.ndarray, costs: np.ndarray, prior: np.ndarray | No
             moved = sum(w * (c - mean) for w, c in zip(clusters[g, k], costs[k], strict=True))
             part += (scale * moved / (1 - stratum[g] / stratum.sum())) ** 2
         parts.append(part)
-        held.append(sum(clusters[g, k].any() for g in range(count)) - (prior is not None))
-    inverse = sum((part / sum(parts)) ** 2 / few for part, few in zip(parts, held, strict=True))
+        holders.append(sum(clusters[g, k].any() for g in range(count)) - (prior is not None))
+    inverse = sum((part / sum(parts)) ** 2 / few for part, few in zip(parts, holders, strict=True))
     return min(1 / inverse, count - 1)
 
 

@@ -145,19 +145,19 @@ def effective_degrees(cells: Cells, values: FloatArray, *, by_class: bool) -> Fl
     parts = np.stack([np.sum(each**2, axis=-2) for each in sums], axis=-1)
     # Clusters that are alike leave nothing but rounding.
     parts = np.where(parts > (1e-12 * (weights * np.abs(influence)) @ classes) ** 2, parts, 0.0)
-    held = np.sum(cells.clusters @ classes > 0, axis=-2)[..., None, :]
-    return degrees_of_parts(parts, held, cells.degrees[..., None], by_class=by_class)
+    holders = np.sum(cells.clusters @ classes > 0, axis=-2)[..., None, :]
+    return degrees_of_parts(parts, holders, cells.degrees[..., None], by_class=by_class)
 
 
 def degrees_of_parts(
-    parts: FloatArray, held: FloatArray | IntArray, most: FloatArray, *, by_class: bool
+    parts: FloatArray, holders: FloatArray | IntArray, most: FloatArray, *, by_class: bool
 ) -> FloatArray:
     """Degrees of freedom (…) of a variance, from the parts (…, K) that the classes have in it.
 
     Parameters
     ----------
     parts : (…, K) sums of squares over the clusters
-    held : (…, K) how many clusters hold the class
+    holders : (…, K) how many clusters hold the class
     most : (…) degrees of freedom of all clusters together
     by_class : whether each class has a mean of its own
 
@@ -168,7 +168,7 @@ def degrees_of_parts(
     >>> degrees_of_parts(np.array([0.1, 0.9]), np.array([20, 4]), np.array(23.0), by_class=True)
     array(3.69649805)
     """
-    each = np.maximum(held - 1.0 if by_class else held, 1.0)
+    each = np.maximum(holders - 1.0 if by_class else holders, 1.0)
     total = parts.sum(axis=-1, keepdims=True)
     shares = parts / np.where(total > 0, total, 1.0)
     inverse = np.sum(shares**2 / each, axis=-1)

@@ -318,7 +318,7 @@ class LossSample:
         assert self.clusters is not None
         size, by_class = int(self.clusters.max()) + 1, self.prior is not None
         sums, known = np.zeros((len(influence), size)), np.ones(len(self.shares))
-        parts, held = np.zeros((len(influence), self.n_classes)), np.zeros(self.n_classes)
+        parts, holders = np.zeros((len(influence), self.n_classes)), np.zeros(self.n_classes)
         masses = self._cluster_masses(size)
         for k in np.flatnonzero(self._class_mass > 0).tolist():
             r = k if by_class else 0
@@ -328,17 +328,17 @@ class LossSample:
             known[r] = np.count_nonzero(shares) > 1
             rows = np.flatnonzero(self.truth == k)
             codes, weights = self.clusters[rows], self._weights(rows)
-            parts_of = [np.bincount(codes, weights * one[rows], size) for one in influence]
+            parts_of = [np.bincount(codes, weights * z[rows], size) for z in influence]
             each = np.stack(parts_of) / np.where(shares < 1, 1 - shares, 1.0)
             sums += each
-            reach = 1e-12 * np.array([weights @ np.abs(one[rows]) for one in influence])
+            reach = 1e-12 * np.array([weights @ np.abs(z[rows]) for z in influence])
             if base is not None:
                 each, reach = each - each[base], reach + reach[base]
             squares = np.sum(each**2, axis=1)
             parts[:, k] = np.where(squares > reach**2, squares, 0.0)  # the rest is rounding
-            held[k] = np.count_nonzero(np.bincount(codes, weights, size))
+            holders[k] = np.count_nonzero(np.bincount(codes, weights, size))
         most = np.asarray(self._n_clusters - 1.0)
-        return sums, known, degrees_of_parts(parts, held, most, by_class=by_class)
+        return sums, known, degrees_of_parts(parts, holders, most, by_class=by_class)
 
     def _cluster_masses(self, size: int) -> list[FloatArray]:
         """The weight (G,) of every stratum in each cluster."""

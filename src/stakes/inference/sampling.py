@@ -241,7 +241,7 @@ def _between(
     """
     filled = clusters[clusters.any(axis=1)]
     sizes, influence = filled.sum(axis=1), np.zeros((len(filled), residual.shape[1]))
-    parts, held = [], []
+    parts, holders = [], []
     for k in np.unique(truth).tolist():
         rows = truth == k
         of_class = filled[:, rows].sum(axis=1)
@@ -257,10 +257,10 @@ def _between(
         apart = np.sum((each[:, :-1] - each[:, [base]]) ** 2, axis=0)
         rounding = 1e-12 * (of_class.sum() * np.abs(residual[rows]).max(axis=0))
         parts.append(np.where(apart > (rounding[:-1] + rounding[base]) ** 2, apart, 0.0))
-        held.append(np.count_nonzero(of_class))
+        holders.append(np.count_nonzero(of_class))
     most = np.asarray(len(filled) - 1.0)
     degrees = degrees_of_parts(
-        np.stack(parts, axis=-1), np.array(held), most, by_class=prior is not None
+        np.stack(parts, axis=-1), np.array(holders), most, by_class=prior is not None
     )
     return float(degrees.min()), np.asarray(influence.T @ influence * (most / (most + 1)))
 
