@@ -55,6 +55,12 @@ class FileGoal(NamedTuple):
     memory: float
     why: str
 
+    @property
+    def text(self) -> str:
+        """The goal in words."""
+        times = f"≤ {self.times:g} × scan, " if self.times < math.inf else ""
+        return f"{times}≤ {self.memory:g} GiB"
+
 
 NOT_ANALYSED = "not analysed, because the goal was met before"
 OF_FILES = {
@@ -214,14 +220,15 @@ def missed(rows: dict[str, Result], kept: dict[str, Result]) -> Iterator[str]:
                 yield f"- **{row}**: {shown} ({goal}): {entry['why']}."
     for row, result in kept.items():
         for task, timing in result["timings"].items():
-            if row.startswith(FILES) and "line" in timing:
-                *_, times, _, memory = timing["line"].strip(" |").split(" | ")
-                most, largest, why = OF_FILES[task]
-                if float(times) > most or float(memory) > largest:
-                    yield (
-                        f"- **{row}**: {times} × the scan and {memory} GiB "
-                        f"(≤ {most:g} × and {largest:g} GiB): {why}."
-                    )
+            if not row.startswith(FILES):
+                continue
+            if "failed" in timing:
+                yield f"- **{row}**: failed: {timing['failed']}."
+                continue
+            *_, times, _, memory = timing["line"].strip(" |").split(" | ")
+            if float(times) > OF_FILES[task].times or float(memory) > OF_FILES[task].memory:
+                goal, why = OF_FILES[task].text, OF_FILES[task].why
+                yield f"- **{row}**: {times} × the scan and {memory} GiB ({goal}): {why}."
 
 
 def machine(peers: str) -> Result:
@@ -262,10 +269,11 @@ def page(kept: dict[str, Result], rows: dict[str, Result]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        f"Medians of {ROUNDS * REPETITIONS} calls in milliseconds of processor time, the middle "
-        "half, memory beyond the data in MiB, and the ratio to ours: above one, ours is faster. "
-        "One thread each (Polars' sort as well), each contender in processes of its own, peers in "
-        "an environment of their own; `make bench` repeats it.",
+        f"Medians of {ROUNDS * REPETITIONS} calls (fewer where calls take more than ten seconds) "
+        "in milliseconds of processor time, the middle half, memory beyond the data in MiB, and "
+        "the ratio to ours: above one, ours is faster. One thread each (Polars' sort as well), "
+        "each contender in processes of its own, peers in an environment of their own; "
+        "`make bench` repeats it.",
         "",
         *machines(kept),
         "",
@@ -280,15 +288,17 @@ def page(kept: dict[str, Result], rows: dict[str, Result]) -> str:
         if row.startswith(GROWING):
             lines += growth_lines(row.removeprefix(GROWING), result["timings"])
     files = [
-        timing.get("line") or f"| | {task} | {timing['failed']} | | | | |"
+        f"{timing.get('line') or f'| | {task} | failed | | | | |'} {OF_FILES[task].text} |"
         for row, result in kept.items()
         if row.startswith(FILES)
         for task, timing in result["timings"].items()
     ]
     if files:
-        lines += ["", "## Rows of Parquet", "", "By `scale.py`: medians of five turns.", ""]
-        lines += ["| rows | task | s | processor s | × scan | processor × scan | GiB |"]
-        lines += ["|---" * 7 + "|", *files]
+        lines += ["", "## Rows of Parquet", ""]
+        lines += ["By `scale.py`: medians of five turns. The scan is DuckDB's, on all cores. Ranks"]
+        lines += ["are the AUC, the hull, the best threshold and H.", ""]
+        lines += ["| rows | task | s | processor s | × scan | processor × scan | GiB | goal |"]
+        lines += ["|---" * 8 + "|", *files]
     lines += ["", "## Goals that are missed, by how much and why", ""]
     lines += ["The goals were set on another machine: ratios travel, seconds do not.", ""]
     lines += list(missed(rows, kept)) or ["None."]
@@ -398,7 +408,7 @@ def main() -> None:
             save(kept, asked.folder / "results.json")
             print(*lines, sep="\n", flush=True)
     if asked.write:
-        write(kept, rows, list(tasks), asked.folder / "RESULTS.md")
+        write(kept, rows, every, asked.folder / "RESULTS.md")
 
 
 def is_current(result: Result | None, commit: str) -> bool:

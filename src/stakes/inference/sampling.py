@@ -241,14 +241,14 @@ def _between(
     """
     filled = clusters[clusters.any(axis=1)]
     sizes, influence = filled.sum(axis=1), np.zeros((len(filled), residual.shape[1]))
-    parts, holders = [], []
+    parts, holders, unknown = [], [], np.full((residual.shape[1],) * 2, np.nan)
     for k in np.unique(truth).tolist():
         rows = truth == k
         of_class = filled[:, rows].sum(axis=1)
         if prior is not None:
             sizes = of_class if prior[k] > 0 else 0 * of_class
         if np.count_nonzero(sizes) == 1:  # a stratum that lies in a single cluster
-            return 0.0, np.full((residual.shape[1],) * 2, np.nan)
+            return 0.0, unknown
         if not of_class.any() or not sizes.any():
             continue
         outside = 1 - sizes / sizes.sum()
@@ -258,6 +258,8 @@ def _between(
         rounding = 1e-12 * (of_class.sum() * np.abs(residual[rows]).max(axis=0))
         parts.append(np.where(apart > (rounding[:-1] + rounding[base]) ** 2, apart, 0.0))
         holders.append(np.count_nonzero(of_class))
+    if not parts:  # there are no cases
+        return 0.0, unknown
     most = np.asarray(len(filled) - 1.0)
     degrees = degrees_of_parts(
         np.stack(parts, axis=-1), np.array(holders), most, by_class=prior is not None
