@@ -15,7 +15,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._text import always
-from stakes._value import Value, record
+from stakes._value import Value, record, remembered
 from stakes.audit import Disagreement
 from stakes.errors import InputError
 from stakes.measures import coefficients_on, constant_sums, term_cost
@@ -222,7 +222,7 @@ class Report(Value):
         kept = read_decisions(decisions)
         if self.problem.limits and not kept:
             return self.flips_under_limits
-        return all_flips(self, kept=kept)
+        return _flips_of_kept(self) if kept else _flips_of_remade(self)
 
     def zones(self, decisions: str = "remade") -> Regions:
         """What may be the cheapest over the prior of the last class.
@@ -534,3 +534,16 @@ class Report(Value):
         from stakes.adapters.frame import report_frame
 
         return report_frame(self, table, library)
+
+
+# The search for flips takes seconds.
+
+
+@remembered
+def _flips_of_remade(report: Report) -> tuple[Flip, ...]:
+    return all_flips(report, kept=False)
+
+
+@remembered
+def _flips_of_kept(report: Report) -> tuple[Flip, ...]:
+    return all_flips(report, kept=True)
