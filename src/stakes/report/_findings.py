@@ -93,7 +93,7 @@ class ModelQuality(Value):
     `table` holds the scores of two classes and `recalibrated` the recalibrated ones; more than 768
     of them are pooled into 768 and 256 bins. `n_scores` and `n_recalibrated` say how many distinct
     ones there were (bins, if an engine tallied them). All numbers come from the scores, not from
-    the bins. `by_threshold` says what every threshold costs, for two decisions about cases with
+    these bins. `by_threshold` says what every threshold costs, for two decisions about cases with
     their own costs. `class_bins` (K, 10, 3), for more than two classes, has for each tenth of the
     probability of a class the weight of the cases, the weight of those of the class, and the sum of
     their probabilities. `recalibrated_bins` has the same of the recalibrated probabilities, for the
