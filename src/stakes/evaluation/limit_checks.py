@@ -149,8 +149,10 @@ def _stands(check: LimitCheck, level: float) -> str:
     bound = f"{'at most' if check.limit.sign > 0 else 'at least'} {percent(check.limit.bound)}"
     share = f"It decides {check.limit.decision} for {value} of {check.limit.base}"
     interval = f" ({percent(level)} interval {low.removesuffix(' %')} to {high})"
-    broken = ", which it clearly breaks" if check.breaks else ""
-    return f"{share}{interval if low != high else ''}; the limit is {bound}{broken}."
+    beyond = ", which it clearly breaks" if check.breaks else ""
+    if not check.breaks and check.limit.excess(check.value) > 0:
+        beyond = ", exceeded here within noise"
+    return f"{share}{interval if low != high else ''}; the limit is {bound}{beyond}."
 
 
 def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterator[str]:
@@ -160,12 +162,13 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
     unit, limit = problem.unit, check.limit
     if limit.given is None:
         more = f"One more {limit.decision}" if limit.sign > 0 else f"One {limit.decision} fewer"
-        sentence = f"{more} saves {_price(check.price, unit)}, at the margin"
+        sentence = f"{more} saves {_price(check.price, unit)} by its probabilities, at the margin"
     else:
         looser = (
             f"A limit on {limit.decision} for {limit.given} that is one percentage point looser"
         )
-        sentence = f"{looser} saves {_price(0.01 * check.price, unit)} per case, at the margin"
+        saved = _price(0.01 * check.price, unit)
+        sentence = f"{looser} saves {saved} per case by its probabilities, at the margin"
     if check.total is not None and operation.volume is not None:
         a_period = f" a {operation.period}" if operation.period else ""
         about = float(f"{check.total:.3g}")  # no more digits than the word "about" allows

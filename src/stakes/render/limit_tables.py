@@ -12,7 +12,7 @@ from stakes.report import CurvePoints, Report
 CAPACITY, COVERAGE = "Cost against capacity", "Cost against coverage"
 _COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.5)  # shares that the table shows
 
-_SHARE = "Price: what one more case with the decision saves at the margin"
+_SHARE = "Price: what one more case with the decision saves at the margin, by the probabilities"
 _BELOW = " (for a limit from below, one fewer)"
 _RATE = "what a rate within a class that is looser by one saves per case, at the margin"
 _FITTED = (
@@ -75,8 +75,8 @@ def capacity_section(report: Report) -> Section | None:
     decision = best.limits[0].limit.decision
     text = (
         f"What {best.name} costs per case on these cases where at most that share of them gets "
-        f"{decision}, and what one more saves there{unit}. The last share is the one that it has "
-        f"without a limit."
+        f"{decision}, and what one more saves there by its probabilities{unit}. The last share is "
+        f"the one that it has without a limit."
     )
     rows = tuple(
         (f"{_text.number(100 * share, 3)} %", rounding.cost(cost, report), _text.number(price, 3))

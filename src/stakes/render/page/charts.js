@@ -98,7 +98,8 @@ function drawChart(host, spec) {
   const strip = spec.counted ? COUNTS : 0;
   const lowest = width < PHONE ? 240 : 190; // lines that are close together need room for their names
   const onScreen = Math.round(Math.max(lowest, Math.min(width * (spec.ratio || 0.8), 340)));
-  const height = (onPaper ? PRINTED.height : onScreen) + strip; // a sheet that ends above a high picture stays half empty
+  const printed = PRINTED.height * (spec.ratio < 0.5 ? 0.8 : 1); // a sheet that ends above a high picture stays half empty
+  const height = (onPaper ? printed : onScreen) + strip;
   const frame = frameOf(spec, width, height, height - strip - MARGIN.bottom);
   const { names, unplaced } = lineNames(frame);
   const key = keyOf(unplaced, width, height);

@@ -221,17 +221,19 @@ function showExplorerNumbers(view) {
 
 /** The cost of the cuts as a sentence, compared with that of the references. */
 function showCostOfCuts(view, cost) {
+  const isRule = !result.changed && view.cuts.every((cut, i) => cut === view.references[0].cuts[i]);
+  const about = view.model.binned && !isRule ? "≈ " : ""; // bins end at the cuts of the reported rules, and nowhere else
   const comparisons = view.references.map((reference) => {
     const { name } = reference;
     const excess = withoutNoise(cost - costOfCuts(view, reference.order, reference.cuts), result.naive.cost);
     return Math.abs(excess) <= TIE * Math.abs(cost)
       ? `as much as ${name}`
-      : `${costInSentence(Math.abs(excess))} ${excess > 0 ? "more" : "less"} than ${name}`;
+      : `${about}${costInSentence(Math.abs(excess))} ${excess > 0 ? "more" : "less"} than ${name}`;
   });
   const total = DATA.volume ? ` In all ${withUnit(totalText(DATA.volume * cost))}${DATA.period ? ` per ${DATA.period}` : ""}.` : "";
   byId("explorer-cost").replaceChildren(
-    html("b", {}, tied(`${costInSentence(cost)} per case`)),
-    tied(`: ${comparisons.join(", ")}.${total}`),
+    html("b", {}, tied(`${about}${costInSentence(cost)} per case`)),
+    tied(`: ${comparisons.join(", ")}.${total}${about ? " Approximate, and so are the counts: the page has scores in bins, and a cut may be off by the cases of one." : ""}`),
   );
 }
 

@@ -58,13 +58,14 @@ function showFlips() {
 function flipsHint() {
   const decided = {
     anew: `Bayes decisions follow the number that moves${onPaper ? "" : ", as with the sliders: type a value, and you get what is listed"}.`,
-    kept: "All decisions stay as they are made now, and only their costs move.",
+    kept: `All decisions stay as they are made now, and only their costs move${CAN_DECIDE_ANEW ? "; the sliders decide anew all the same" : ""}.`,
   }[reading];
   const limitation = CAN_DECIDE_ANEW ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";
   const certainty = JOINT
-    ? "Today’s choice cannot be ruled out until the data can tell that something else is cheaper; what is recommended may change before, as a close call."
+    ? "Today’s choice is ruled out where the data can tell that something else is cheaper, or where it decides as something without a model does; what is recommended may change before, as a close call."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
-  return tied(`Each number moved alone. ${decided} ${certainty}${limitation} The nearest first, by the factor on a number; moves from or to zero last. Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `; of all ${ALL_MOVES} numbers, the ${MOST_MOVES} that make another system as cheap soonest` : ""}. Numbers move in steps: a change that lasts for less than one may be missed.`);
+  const twins = reading === "anew" && namesOfChoice(choiceNow()).length > 1 ? " A model as is and moved, by its probabilities converted to another prior, is one choice." : "";
+  return tied(`Each number moved alone. ${decided} ${certainty}${twins}${limitation} The nearest first, by the factor on a number; moves from or to zero last. Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `; of all ${ALL_MOVES} numbers, the ${MOST_MOVES} that make another system as cheap soonest` : ""}. Numbers move in steps: a change that lasts for less than one may be missed.`);
 }
 
 /** What was found of one kind, `change` or `flip`, on both sides of all numbers, the nearest first. */
@@ -118,11 +119,12 @@ function showFlipTable(rows, choice) {
   const heads = ["", "now", textCell("something else is recommended once it"), textCell("today’s choice is ruled out once it")];
   // after a change more numbers may have something to say: rows that are never seen keep room for two
   const lengthOf = ({ cells }) => sum(cells.slice(2).map(({ text }) => (text.textContent ?? text).length));
-  const spare = (pad) => (pad ? lines(pad).sort((a, b) => lengthOf(b) - lengthOf(a)).slice(0, Math.min(2, 2 * rows.length - changes.length)) : []);
-  const table = (pad) => (changes.length ? [tableOf(heads, [...lines(pad), ...spare(pad)])] : []);
+  const longest = () => lines(MORE_DIGITS).sort((a, b) => lengthOf(b) - lengthOf(a));
+  const spare = () => longest().slice(0, Math.min(2, 2 * rows.length - changes.length));
+  const table = (more) => (changes.length ? [tableOf(heads, [...lines(""), ...more])] : []);
   const neverNote = html("p", { class: "hint foot" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
   const notes = never.length ? [neverNote] : [];
-  showWithRoom(byId("flips"), [...table(""), ...notes], [...table(MORE_DIGITS), ...notes]);
+  showWithRoom(byId("flips"), [...table([]), ...notes], [...table(spare()), ...notes]);
   showNearestChange(nearestInWords(changes, byDistance(rows, "flip"), choice));
   saved.flips = flipsToSave(rows);
 }
@@ -148,7 +150,7 @@ function nearestInWords([change], [flip], choice) {
   const begin = change.relative <= NEAR ? `${when}, ` : `none near, ${when}: `;
   if (change.isClear) return `${begin}${choice} stays the choice until ${moved(change)}; then ${inWords(change.possible, choice)}.`;
   const ruledOut = flip
-    ? `${choice} cannot be ruled out until ${moved(flip)}; then ${inWords(flip.possible, choice)}.`
+    ? `But for brief moments, ${choice} cannot be ruled out until ${moved(flip)}; then ${inWords(flip.possible, choice)}.`
     : `No number that is moved alone rules out ${choice} within the range searched.`;
   return `${begin}${change.verdict} would be recommended once ${moved(change)}, a close call. ${ruledOut}`;
 }

@@ -179,7 +179,10 @@ function buildGrid(host, change) {
     headOf(head),
     html("tbody", {}, rows),
   );
-  host.append(html("div", { class: "scroll fields-scroll" }, table), slot);
+  // with the keyboard, nobody wants to pass every field
+  const skip = html("button", { type: "button", class: "skip" }, "Skip these fields");
+  skip.addEventListener("click", () => slot.querySelector("input").focus());
+  host.append(skip, html("div", { class: "scroll fields-scroll" }, table), slot);
 }
 
 /** Copy the stakes into the inputs; a reset is possible once they differ from the report. */

@@ -6,6 +6,7 @@ let pickedSystem = null; // name of the system whose cells are shown; null for t
 
 /** Connect the list of systems whose cells can be shown. */
 function buildPicker() {
+  byId("money").addEventListener("scroll", fadeMoney);
   const offered = SYSTEMS.filter((system) => !system.added);
   const options = offered.map((system, i) => html("option", { value: i }, system.name));
   const picker = byId("money-pick");
@@ -58,8 +59,15 @@ function showMoney() {
   byId("money-name").textContent = tied(`${system.name}: ${costInSentence(system.cost)} per case`);
   showCostliestCells(cells, peak, tooltipLines, amountsOnly);
   showClassCosts(system, parts, quantity);
+  fadeMoney();
   saved.classes = classCostsToSave;
   saved.decisions = decisionsToSave;
+}
+
+/** Let the table fade at the side where it goes on: its coloured cells would cover a shadow. */
+function fadeMoney() {
+  const host = byId("money");
+  host.classList.toggle("goes-on", host.scrollLeft + host.clientWidth < host.scrollWidth - 1);
 }
 
 /** Classes by decisions: the share or the amount in each cell, and the share of each class. */

@@ -174,8 +174,8 @@ function classNote(k, best, mostCases) {
   return (
     `How often a case was ${classes[k]} where its probability was in each tenth; calibrated probabilities follow the diagonal.` +
     ` Bars: cases of ${best.name} in each tenth, at most ${short(mostCases)}.${whiskers}${winnerText([best])}` +
-    " On these cases, with the probabilities as they came, or recalibrated for the class shares of these cases:" +
-    " it depends neither on the costs nor on the prior."
+    " On these cases, with the probabilities as they came, or recalibrated for the class shares of these cases," +
+    " whatever the costs and the prior; these only decide which system is thick and which class comes first."
   );
 }
 

@@ -93,7 +93,7 @@ async function copyLink() {
   setTimeout(() => (button.textContent = "Copy link"), 2000);
 }
 
-const AS_REPORTED = ["quality", "slices", "reliability", "class-reliability"];
+const AS_REPORTED = ["quality", "slices", ...(BINNED_CLASSES ? ["reliability"] : [])]; // that table, of all models
 /** Whether a download is as it was reported, whatever the sliders say; so are all tables of plain text. */
 const isAsReported = (name) => AS_REPORTED.includes(name) || !(name in saved || byId(name));
 

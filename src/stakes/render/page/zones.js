@@ -175,7 +175,8 @@ function endsInWords({ from, to, low, high }, { ends, rounded, as, domain }) {
     const [start, end] = [first ? as(from) : rounded(from, digits, true).value, last ? as(to) : rounded(to, digits, false).value];
     return 1 - (end - start) / (as(to) - as(from));
   };
-  const digits = [2, 3].find((count) => lost(count) < MOST_LOST) ?? [3, 4, 5].find((count) => lost(count) < 1) ?? 6;
+  const digits = [2, 3].find((count) => lost(count) < MOST_LOST) ?? [3, 4, 5].find((count) => lost(count) < 1);
+  if (!digits) return Array(2).fill(rounded(from, 4, false).text); // narrower than can be written
   return [first ? ends[0] : rounded(from, digits, true).text, last ? ends[1] : rounded(to, digits, false).text];
 }
 
@@ -201,7 +202,7 @@ function drawZones({ id, name, bounds: [low, high], now, ends, rounded, formatEx
       brief: [models.length > 1 ? `any of ${models.length}` : models[0]],
       look: lookOf(zone.names),
       edge: end,
-      span: `${`${start} to ${end}`.replaceAll(" ", "\u00a0")}${brieflyInWords(zone)}`,
+      span: `${(start === end ? start : `${start} to ${end}`).replaceAll(" ", "\u00a0")}${brieflyInWords(zone)}`,
       lines: [
         ["from", formatExact(as(zone.low))],
         ["to", formatExact(as(zone.high))],
@@ -243,5 +244,5 @@ function saveZones() {
 /** Explanation of the zones. */
 function zonesHint() {
   const known = DATA.prior_stated ? "" : " Over the prior, the share counts as known, as one that you set does; the verdict of the report allows for its being estimated from the data.";
-  return `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). A constant decision is a rival, too, shown as “always …” in a colour of its own.${known} Zones of less than half a percent of the axis are mentioned with their neighbour. The triangle marks the present value.`;
+  return `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). A constant decision is a rival, too, shown as “always …” in a colour of its own.${known} Zones of less than half a percent of the axis are mentioned with their neighbour, and between the positions searched a zone may differ for a moment. The triangle marks the present value.`;
 }
