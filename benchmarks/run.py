@@ -306,12 +306,16 @@ def page(kept: dict[str, Result], rows: dict[str, Result]) -> str:
 
 
 def machines(kept: dict[str, Result]) -> list[str]:
-    """The machines and commits of all rows, each once, with the range of their loads."""
-    loads: dict[str, list[float]] = {}
-    for result in kept.values():
-        text = f"{result['machine']}; commit {result['commit']}"
-        loads.setdefault(text, []).append(result["load"])
-    return [f"{text}; load {min(each):.1f} to {max(each):.1f}." for text, each in loads.items()]
+    """The machines and commits of all rows, each once, with their loads; a few rows are named."""
+    places: dict[str, list[str]] = {}
+    for row, result in kept.items():
+        places.setdefault(f"{result['machine']}; commit {result['commit']}", []).append(row)
+    lines = []
+    for text, rows in places.items():
+        loads = [kept[row]["load"] for row in rows]
+        names = f"; these rows: {'; '.join(rows)}" if 2 * len(rows) < len(kept) else ""
+        lines.append(f"{text}; load {min(loads):.1f} to {max(loads):.1f}{names}.")
+    return lines
 
 
 def options() -> argparse.Namespace:

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _BLOCK = 512  # numbers summed in a row; errors grow with the levels of blocks, which are few
-_PIECE = 1 << 16  # numbers that fit into the cache
+_PIECE = 1 << 14  # numbers that fit into the cache
 _FEW_EDGES, _BLOCK_OF_VALUES = 32, 1 << 14  # when to compare with every edge, and values at a time
 LARGEST_WHOLE = 2.0**53  # all whole numbers up to here are exact as floats
 _TIE = 1e-12  # slack for rounding between equal values, relative to the span of all values
@@ -100,14 +100,17 @@ def _whole_sums(values: FloatArray, out: FloatArray) -> FloatArray | None:
 
     None where some are not whole, or where a float does not hold their sum.
     """
+    size = (*values.shape[:-1], min(_PIECE, values.shape[-1]))
+    floor, space = np.empty(size), np.empty(size, dtype=np.int64)  # used again for every piece
     before: Any = 0
     for piece in _pieces(values.shape[-1]):
         part = values[..., piece]
-        if not np.array_equal(part, np.floor(part)) or part.sum() > LARGEST_WHOLE:
+        whole = np.floor(part, out=floor[..., : part.shape[-1]])
+        if not np.array_equal(part, whole) or part.sum() > LARGEST_WHOLE:
             return None
-        sums = np.cumsum(part, axis=-1, dtype=np.int64)
+        sums = np.cumsum(part, axis=-1, dtype=np.int64, out=space[..., : part.shape[-1]])
         sums += before
-        before = sums[..., -1:]
+        before = sums[..., -1:].copy()
         if before.max() > LARGEST_WHOLE:
             return None
         out[..., piece] = sums
