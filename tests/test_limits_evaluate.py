@@ -90,7 +90,8 @@ def test_the_verdict_compares_with_a_constant_decision_that_keeps_the_limits(rep
 def test_the_report_says_what_one_more_review_saves(report):
     price = report.system("forest").limits[0].price
     text = " ".join(report.to_text().split())
-    assert re.search(r"One more review saves [\d.]+ EUR by its probabilities, at the margin; one", text)
+    saves = r"One more review saves [\d.]+ EUR by its probabilities, at the margin; one percentage"
+    assert re.search(saves, text)
     assert f"One more review saves {price:.3g} EUR" in text.replace(" ", " ")
     assert re.search(r"2500 cases a year, is worth about \d\d,\d00 EUR a year", text)
     assert "always review (breaks a limit)" in text

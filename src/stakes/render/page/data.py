@@ -148,7 +148,7 @@ def _system(report: Report, system: System, added: bool) -> dict[str, Any]:
         "threshold": system.threshold,
         "chance": system.probability_cheapest,
         "running": system.running_cost,
-        "prices": _prices(system),
+        **_known(prices=_prices(system)),
         **_charged(system),
     }
 
@@ -176,7 +176,7 @@ def _charged(system: System) -> dict[str, Any]:
     return {
         "name": system.name,
         "counts": system.counts.values,
-        "sums": system.sums,
+        **_known(sums=system.sums),
         "cost": triple(system.cost),
         "normalized": triple(system.normalized),
     }
@@ -198,10 +198,17 @@ def _model(report: Report, model: ModelQuality) -> dict[str, Any]:
         "losses": model.expected_losses,
         "table": _table(model.table, model.n_scores, report, others),
         "recalibrated": _table(model.recalibrated, model.n_recalibrated, report, repaired),
-        "by_threshold": None if model.by_threshold is None else _stakes(model.by_threshold),
-        "class_bins": _class_bins(report, model, model.class_bins),
-        "recalibrated_bins": _class_bins(report, model, model.recalibrated_bins),
+        **_known(
+            by_threshold=None if model.by_threshold is None else _stakes(model.by_threshold),
+            class_bins=_class_bins(report, model, model.class_bins),
+            recalibrated_bins=_class_bins(report, model, model.recalibrated_bins),
+        ),
     }
+
+
+def _known(**parts: Any) -> dict[str, Any]:
+    """The parts that are there; a page finds the others missing, and stays small."""
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 _MOST_BINNED = 12  # models whose probabilities of many classes the page holds
