@@ -84,8 +84,17 @@ def test_recalibrated_bins_are_those_of_the_shares_of_the_cases(prior, monkeypat
     bins = np.asarray(report.models[0].recalibrated_bins)
     np.testing.assert_allclose(bins, sums, rtol=0, atol=1e-12)
     assert Report.from_json(report.to_json()) == report
+
+
+def test_recalibrated_bins_are_a_table_of_the_report():
+    pytest.importorskip("narwhals")
+    pytest.importorskip("polars")
+    rng, y = np.random.default_rng(9), np.arange(90) % 3
+    posteriors = rng.dirichlet([1, 1, 1], 90) * 0.7 + 0.3 * np.eye(3)[y]
+    report = evaluate(np.array(list("abc"))[y], {"m": posteriors}, PROBLEM, replicates=10)
     rows = report.frame("recalibrated_bins", library="polars")
-    assert rows["cases"].sum() == pytest.approx(3 * weights.sum())
+    assert rows["cases"].sum() == 3 * 90
+    assert rows["class"].unique().sort().to_list() == ["a", "b", "c"]
 
 
 def test_bins_are_read_again_and_may_be_missing(weighted):

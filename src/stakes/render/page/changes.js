@@ -42,7 +42,7 @@ function limitsOfChange({ best, inference, prior }) {
   return [
     ...(isApproximate(best) ? ["Approximate, mostly to within a few percent: see “≈” below."] : []),
     ...known,
-    ...(inference ? [] : [`Intervals and chances hold for the stakes of the report only: ${whyUnsure()}. Reset to see them.`]),
+    ...(inference ? [] : [`Intervals, chances and what is added for having chosen the cheapest hold for the stakes of the report only: ${whyUnsure()}. Reset to see them.`]),
   ];
 }
 
@@ -65,7 +65,9 @@ function changedParagraphs(outcome) {
   const winner = [
     keepsDecisions
       ? `The decisions that ${best.name} made for the stakes of the report would cost ${textWithInterval(expected)}, the least of all.`
-      : `${inference ? "Deploy" : "The cheapest is"} ${modelWithRule(best)}: expect it to cost ${textWithInterval(expected)}.`,
+      : inference
+        ? `Deploy ${modelWithRule(best)}: expect it to cost ${textWithInterval(expected)}.`
+        : `The cheapest is ${modelWithRule(best)}: on these cases it costs ${textWithInterval(expected)}.`,
     `Against ${unaided.phrase}, which costs ${costInSentence(unaided.cost)} per case, ` +
       `${keepsDecisions ? "these decisions save" : "it saves"} ${textWithInterval(saving, "")}${share}${doubt}.`,
   ];

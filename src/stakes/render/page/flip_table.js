@@ -95,9 +95,9 @@ const exactTextOf = ({ d }) => (d === null ? exactPercent : exact);
 const nowText = ({ d, now }) => (d === null ? probabilityText(now) : pointText(now, 4));
 
 /** A cell that says how a number moves, and what then. */
-function moveCell(move, change, names, pad) {
+function moveCell(move, change, names) {
   if (!change) return textCell("–");
-  const text = html("span", {}, `${tied(movesTo({ move, ...change }))}${pad}: ${names}`);
+  const text = html("span", {}, `${tied(movesTo({ move, ...change }))}: ${names}`);
   return { text, title: exactTextOf(move)(change.value), lines: [["", change.possible.slice(0, 8).join(", ")]], look: "words" };
 }
 
@@ -108,20 +108,20 @@ function showFlipTable(rows, choice) {
   const neverLast = (row) => (nearest(row) < 0 ? changes.length : nearest(row));
   rows.sort((a, b) => neverLast(a) - neverLast(b));
   const never = rows.filter((row) => nearest(row) < 0).map((row) => row.move.name);
-  const lines = (pad) => changes.map(({ move, side: { change, flip } }) => ({
+  const lines = () => changes.map(({ move, side: { change, flip } }) => ({
     cells: [
       move.name,
-      numberCell(move.now, "strong", nowText(move) + pad, exactTextOf(move)),
-      moveCell(move, change, change.verdict, pad),
-      moveCell(move, flip, flip && inWords(flip.possible, choice), pad),
+      numberCell(move.now, "strong", nowText(move), exactTextOf(move)),
+      moveCell(move, change, change.verdict),
+      moveCell(move, flip, flip && inWords(flip.possible, choice)),
     ],
   }));
   const heads = ["", "now", textCell("something else is recommended once it"), textCell("today’s choice is ruled out once it")];
   // after a change more numbers may have something to say: rows that are never seen keep room for two
   const lengthOf = ({ cells }) => sum(cells.slice(2).map(({ text }) => (text.textContent ?? text).length));
-  const longest = () => lines(MORE_DIGITS).sort((a, b) => lengthOf(b) - lengthOf(a));
+  const longest = () => lines().sort((a, b) => lengthOf(b) - lengthOf(a));
   const spare = () => longest().slice(0, Math.min(2, 2 * rows.length - changes.length));
-  const table = (more) => (changes.length ? [tableOf(heads, [...lines(""), ...more])] : []);
+  const table = (more) => (changes.length ? [tableOf(heads, [...lines(), ...more])] : []);
   const neverNote = html("p", { class: "hint foot" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
   const notes = never.length ? [neverNote] : [];
   showWithRoom(byId("flips"), [...table([]), ...notes], [...table(spare()), ...notes]);
