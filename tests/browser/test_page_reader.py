@@ -1021,6 +1021,45 @@ def test_downloads_say_for_which_stakes_they_hold(shown):
 
 
 @pytest.mark.slow
+def test_the_picture_of_reliability_has_the_prior_that_moves_it(shown):
+    page = shown("demo")
+    page.run("() => stakesPage.set({prior: [0.5, 0.5]})")
+    picture = ElementTree.fromstring(saved(page, '[data-svg="reliability"]'))
+    described = picture.find("{http://www.w3.org/2000/svg}desc")
+    assert described is not None
+    assert "stakes changed on the page" in (described.text or "")
+    assert "bad 0.5" in (described.text or "")
+
+
+@pytest.mark.slow
+def test_cuts_between_bins_are_called_approximate_and_those_of_the_rule_are_not(shown):
+    page = shown("clinic")
+    page.page.locator("#explorer-pick").select_option(label="nomogram")
+    assert "≈" not in page.text("#explorer-cost")
+    page.page.locator("#explorer .cut").focus()
+    page.page.keyboard.press("ArrowRight")
+    text = page.text("#explorer-cost")
+    assert text.startswith("≈")
+    assert "the page has scores in bins" in text
+    page.page.locator("#explorer-bayes").click()
+    assert "≈" not in page.text("#explorer-cost")
+
+
+@pytest.mark.slow
+def test_hundreds_of_fields_can_be_skipped_and_a_wide_table_fades(digits, opened):
+    page = opened(digits)
+    page.page.get_by_role("button", name="Skip these fields").focus()
+    page.page.keyboard.press("Enter")
+    assert page.run("() => document.activeElement.closest('.shared') !== null")
+    money = page.page.locator("#money")
+    page.page.set_viewport_size({"width": 600, "height": 900})
+    page.page.wait_for_function("() => document.querySelector('#money.goes-on')")
+    money.evaluate("node => node.scrollTo(node.scrollWidth, 0)")
+    page.page.wait_for_function("() => !document.querySelector('#money.goes-on')")
+    assert page.complaints == []
+
+
+@pytest.mark.slow
 def test_the_link_is_copied(shown):
     page = shown("demo", permissions=["clipboard-read", "clipboard-write"])
     page.run("() => stakesPage.set({prior: [0.8, 0.2]})")
