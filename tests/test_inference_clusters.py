@@ -500,3 +500,18 @@ def test_a_class_that_no_cluster_shows_may_fill_whole_clusters():
     interval = profile_interval(Counts(mixed), three, 0.95, scheme=Clusters())
     as_cases = profile_interval(Counts(mixed.sum(axis=0)), three, 0.95)
     assert float(interval.high - interval.low) < 2 * float(as_cases.high - as_cases.low)
+
+
+@pytest.mark.parametrize("scale", [100.0, 0.01, 1e-6])
+def test_a_class_that_no_cluster_shows_does_not_see_the_unit_of_the_weights(scale):
+    clusters = np.zeros((12, 3, 2))
+    clusters[:, :2] = np.random.default_rng(1).integers(1, 10, (12, 2, 2))
+    problem = Problem([[0, 1], [9, 0], [20, 20]])
+    plain, scaled = (
+        profile_interval(
+            Counts(clusters * by), problem, squares=clusters * by**2, scheme=Clusters()
+        )
+        for by in (1.0, scale)
+    )
+    assert float(scaled.low) == pytest.approx(float(plain.low), rel=1e-9)
+    assert float(scaled.high) == pytest.approx(float(plain.high), rel=1e-9)

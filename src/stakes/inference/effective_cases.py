@@ -27,7 +27,8 @@ from a class that few clusters hold (Satterthwaite 1946):
 :math:`(\sum_k V_k)^2 / \sum_k V_k^2 / \nu_k`, where :math:`V_k` is the sum of e² within a class
 and :math:`\nu_k` the number of clusters that hold it, less one where classes have means of their
 own. With G − 1, intervals of costs covered in 87 to 93 % where 12 to 20 clusters had one class
-each; with these, in 95 % or more.
+each; with these, in 95 to 98 %, and in 91 % where decisions within a cluster are nearly all alike.
+Classes count as independent, so that one that is divided into several has more degrees of freedom.
 
 Both know only the mistakes that were seen. Where none of a class was, the design effect is that of
 other cases, which may be light: one miss that is weighted up tenfold, or all images of one patient,
@@ -273,8 +274,11 @@ def _in_one_place(cells: Cells, classes: FloatArray) -> FloatArray:
     between = np.sum((sizes - of_cluster * shares) ** 2, axis=(-2, -1))[..., None, None]
     plain = mass * np.sum(shares * (1 - shares), axis=-1, keepdims=True)
     most = _ratio(np.sum(of_cluster**2, axis=-2, keepdims=True), mass)
+    case = np.ones_like(mass)
+    if cells.squares is not None:  # the usual weight of a case
+        case = _ratio(cells.squares.sum(axis=-1)[..., None, None], mass)
     # Where there is one class only, rounding may leave a trace of others.
-    return alike_cases(np.ones_like(mass), between, beyond_rounding(plain, mass), most)
+    return alike_cases(case, between, beyond_rounding(plain, mass), most)
 
 
 def alike_cases(
