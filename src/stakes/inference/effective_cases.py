@@ -24,7 +24,7 @@ To first order an estimate is linear in the weights: cell i contributes :math:`w
 
 The variance between clusters has G − 1 degrees of freedom at most, and fewer where most of it comes
 from a class that few clusters hold (Satterthwaite 1946):
-:math:`(\sum_k V_k)^2 / \sum_k V_k^2 / \nu_k`, where :math:`V_k` is the sum of e² within a class
+:math:`(\sum_k V_k)^2 / \sum_k (V_k^2 / \nu_k)`, where :math:`V_k` is the sum of e² of a class
 and :math:`\nu_k` the number of clusters that hold it, less one where classes have means of their
 own. With G − 1, intervals of costs covered in 87 to 93 % where 12 to 20 clusters had one class
 each; with these, in 95 to 98 %, and in 91 % where decisions within a cluster are nearly all alike.
