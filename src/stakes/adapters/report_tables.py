@@ -147,9 +147,9 @@ def _recalibrated_bins(report: Report) -> TableRows:
 def _bin_rows(report: Report, field: str) -> Iterator[Mapping[str, Any]]:
     for model in report.models:
         all_bins = getattr(model, field)
-        for label, bins in zip(
-            report.problem.classes, () if all_bins is None else all_bins, strict=False
-        ):
+        if all_bins is None:
+            continue
+        for label, bins in zip(report.problem.classes, all_bins, strict=True):
             for place, (cases, of_class, total) in enumerate(bins.tolist()):
                 yield {
                     "model": model.model,

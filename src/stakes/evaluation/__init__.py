@@ -21,12 +21,7 @@ from stakes.evaluation.cases import (
 )
 from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.cross_fitted import CrossFitted
-from stakes.evaluation.decision_rules import (
-    DecisionRule,
-    is_movable,
-    rules_by_system,
-    rules_of,
-)
+from stakes.evaluation.decision_rules import DecisionRule, is_movable, rules_by_system, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import (
     RULES,

@@ -18,11 +18,7 @@ from stakes.errors import InputError
 from stakes.evaluation.backwards import class_leads
 from stakes.evaluation.case_charges import Charges, charges_of, weighted_terms
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.decision_rules import (
-    DecisionRule,
-    rules_by_system,
-    rules_of,
-)
+from stakes.evaluation.decision_rules import DecisionRule, rules_by_system, rules_of
 from stakes.evaluation.evidence import (
     FEW_SOURCES,
     RULES,

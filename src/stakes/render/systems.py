@@ -51,8 +51,8 @@ _EXPLAINED = {
     AS_DECIDED: "As decided: the model's own decisions.",
 }
 _CHANCE = (
-    "Chance: an estimated probability of being the cheapest. Differences that chance alone may "
-    "explain count for less."
+    "Chance: an estimated probability of being the cheapest of these systems; constant decisions "
+    "are not among them. Differences that chance alone may explain count for less."
 )
 _MODELLESS = (
     "Costs and prior, no model: for each case the decision that is the cheapest by its own costs "

@@ -1,6 +1,6 @@
 """Entries in the order of their scores, by buckets of scores that are sorted in short rows.
 
-The time of numpy's sort differs twelve-fold between processors for long arrays, but rows of 256
+The time of numpy's sort differs tenfold between processors for long arrays, but rows of 256
 numbers are sorted quickly everywhere. A counting sort therefore puts entries into buckets of about
 48, and rows that overlap by half then sort every bucket, where this machine is faster that way.
 """
