@@ -65,8 +65,9 @@ def drawn(n: int, *, seed: int = 0, weights: str = "", clusters: int | None = No
 @pytest.mark.parametrize("weights", ["", "whole", "fractional"])
 def test_errors_of_losses_are_those_of_the_table_where_costs_are_constant(weights, clusters, prior):
     sample, joint, problem, squares = drawn(400, weights=weights, clusters=clusters, prior=prior)
-    errors = sample.errors(None)
-    expected = cost_errors(joint, problem, squares=squares)
+    running = np.linspace(0.0, 0.1, len(sample.names))
+    errors = sample.errors(None, running)
+    expected = cost_errors(joint, problem, squares=squares, added=running)
     np.testing.assert_allclose(errors.costs, expected.costs, rtol=1e-9)
     np.testing.assert_allclose(errors.covariance, expected.covariance, rtol=1e-9)
     assert errors.degrees == expected.degrees

@@ -308,6 +308,23 @@ def test_a_class_without_cases_leaves_all_systems_in():
 # Their parts -------------------------------------------------------------------------------------
 
 
+def test_degrees_of_freedom_are_those_of_differences_to_what_is_cheapest_with_its_running_costs():
+    """Two systems differ in the rare class alone, which 3 of 12 clusters hold; a third in both."""
+    clusters, place = np.repeat(np.arange(12), 20), np.tile(np.arange(20), 12)
+    y = ((clusters < 3) & (place % 4 == 0)).astype(int)
+    missed, alarmed = (y == 1) & (place < 4 * clusters), (y == 0) & (place < clusters)
+    decided = {"plain": y, "misses": y ^ missed, "alarms": y ^ alarmed}
+    problem = Problem.zero_one(2).with_prior([0.9, 0.1])
+    joint = JointCounts.from_decisions(y, decided, problem, clusters=clusters)
+
+    def degrees(added):
+        return contenders(joint, problem, added=added).errors.degrees
+
+    assert degrees([0.0, 0.0, 0.0]) == pytest.approx(2)  # "misses" against "plain"
+    assert degrees([0.5, 0.5, 0.0]) > 10  # both against "alarms", which is the cheapest now
+    assert degrees([0.5, 0.5, 0.0]) == degrees(np.array([0.5, 0.5, 0.0]) + 3)
+
+
 @pytest.mark.parametrize("problem", [PROBLEM, PRIOR])
 @pytest.mark.parametrize("kind", ["cases", "weights", "clusters"])
 def test_costs_and_covariance_are_those_of_plain_loops(problem, kind):

@@ -227,8 +227,7 @@ def system_costs(
     size = len(joint.models)
     rest = 0, len(wider.models) - size  # the constant decisions, which are last
     able[:size] = checked_reachable(reachable, (size, problem.n_decisions))
-    running = np.zeros(size) if added is None else checked_added(added, joint.models)
-    running = np.pad(running, rest)
+    running = np.pad(checked_added(added, joint.models), rest)
     choice = contenders(
         wider,
         above,

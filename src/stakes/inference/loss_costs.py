@@ -16,7 +16,7 @@ from stakes.inference.likelihood import Support, upper_bound, widened
 from stakes.inference.losses import LossSample, bin_codes, times
 from stakes.inference.profile import profile_threshold
 from stakes.inference.sampled_costs import SampledCosts
-from stakes.inference.sampling import CostErrors, checked_added, checked_fitting
+from stakes.inference.sampling import CostErrors, checked_added
 from stakes.inference.selection import checked_names, contenders_among
 from stakes.problem import Problem
 
@@ -163,8 +163,8 @@ def loss_costs(
     (0.05, ('new', 'always 1'))
     """
     losses, names = replace(losses, prior=problem.prior), losses.names
-    running = np.zeros(len(names)) if added is None else checked_added(added, names)
-    errors = losses.errors(checked_fitting(fitting, len(names))).with_added(running)
+    running = checked_added(added, names)
+    errors = losses.errors(fitting, running)
     predicting = names[: len(names) - losses.unaided]
     rivals = errors.among(checked_names(names, predicting if among is None else among))
     constant = tuple(map(str, names[-problem.n_decisions :]))

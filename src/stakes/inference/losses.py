@@ -37,7 +37,7 @@ from stakes.inference.effective_cases import (
     variance_between,
 )
 from stakes.inference.likelihood import Support, stacked
-from stakes.inference.sampling import CostErrors
+from stakes.inference.sampling import CostErrors, checked_added, checked_fitting
 
 _OUTER = 64  # losses on each side that are bins of their own
 _INNER = 384  # bins of equal width between them
@@ -238,12 +238,13 @@ class LossSample:
                 influence[rows] = (of_class - mean) * (share / mass)
         return influence
 
-    def errors(self, fitting: FloatArray | None) -> CostErrors:
+    def errors(self, fitting: FloatArray | None, added: object = None) -> CostErrors:
         """Costs of all systems and the covariance of their errors, as `cost_errors` has them.
 
         Parameters
         ----------
         fitting : (J, J) covariance that fitting adds; None for none
+        added : (J,) what each system costs per case besides its decisions; None for nothing
 
         Returns
         -------
@@ -257,8 +258,9 @@ class LossSample:
         >>> sample.errors(None).costs.round(3)
         array([0.667, 0.333])
         """
-        costs = np.array([self.mean(loss) for loss in self.losses])
-        extra = np.zeros((len(costs),) * 2) if fitting is None else fitting
+        amounts = checked_added(added, self.names)
+        costs = np.array([self.mean(loss) for loss in self.losses]) + amounts
+        extra = checked_fitting(fitting, len(costs))
         # The last one is that of the best decision about every case.
         influence = np.stack([self._influence(loss) for loss in (*self.losses, self.perfect)])
         if self.clusters is not None:
@@ -275,7 +277,7 @@ class LossSample:
             covariance=covariance[:-1, :-1] + extra,
             degrees=degrees,
             fitting=extra,
-            least=np.full(len(costs), self.mean(self.perfect)),
+            least=self.mean(self.perfect) + amounts,
             shared=covariance[-1],
         )
 

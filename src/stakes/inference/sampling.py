@@ -69,30 +69,6 @@ class CostErrors(Value):
         known = {"least": 0 * self.least, "shared": 0 * self.shared}
         return self._but(costs=self.costs - self.least, covariance=covariance, **known)
 
-    def with_added(self, added: FloatArray | None) -> CostErrors:
-        """Costs with known amounts added; errors stay as they are.
-
-        Parameters
-        ----------
-        added : (J,) amounts; None for none
-
-        Returns
-        -------
-        the new costs with the same errors
-
-        Examples
-        --------
-        >>> decided = {"old": [0, 1, 1, 0] * 25, "new": [0, 0, 1, 0] * 25}
-        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
-        >>> cost_errors(joint, Problem.zero_one(2)).with_added(np.array([0.1, 0.0])).costs
-        array([0.6 , 0.25])
-        """
-        if added is None:
-            return self
-        amounts = checked_added(added, self.names)
-        least = None if self.least is None else self.least + amounts
-        return self._but(costs=self.costs + amounts, least=least)
-
     def among(self, names: tuple[Label, ...]) -> CostErrors:
         """Costs and errors of some of the systems.
 
@@ -128,6 +104,7 @@ def cost_errors(
     *,
     squares: FloatArray | None = None,
     fitting: FloatArray | None = None,
+    added: object = None,
 ) -> CostErrors:
     r"""Costs of all systems and the covariance of their errors, by linearisation.
 
@@ -147,6 +124,7 @@ def cost_errors(
     squares : sums of squared weights, of the shape of the weights; None: each case weighs one
     fitting : (J, J) further covariance, of systems whose rules were fitted; see
         `fitting_covariance`
+    added : (J,) what each system costs per case besides its decisions; None for nothing
 
     Returns
     -------
@@ -171,6 +149,7 @@ def cost_errors(
     weights = squared = joint.weights if clusters is None else clusters.sum(axis=0)
     if squares is not None and clusters is None:
         squared = checked_squares(squares, weights.shape)
+    extra, amounts = checked_fitting(fitting, len(joint.models)), checked_added(added, joint.models)
     truth, prior = joint.cells[:, 0], problem.prior
     cell = joint.cells[:, 1:].T + problem.n_decisions * truth
     losses = np.empty((len(cell) + 1, truth.size))  # of J systems, and last of the best decisions
@@ -194,16 +173,15 @@ def cost_errors(
         degrees, covariance = np.inf, weighed @ losses.T
     else:
         residual = losses * np.where(weights > 0, scale[stratum], 0.0)
-        base = int(costs[:-1].argmin())
+        base = int((costs[:-1] + amounts).argmin())
         degrees, covariance = _between(clusters, residual.T, truth, prior, base)
-    extra = checked_fitting(fitting, len(joint.models))
     return CostErrors._trusted(
         names=joint.models,
-        costs=np.asarray(costs[:-1]),
+        costs=costs[:-1] + amounts,
         covariance=covariance[:-1, :-1] + extra,
         degrees=degrees,
         fitting=extra,
-        least=np.full(len(extra), costs[-1]),
+        least=costs[-1] + amounts,
         shared=covariance[-1],
     )
 
@@ -268,7 +246,9 @@ def _between(
 
 
 def checked_added(added: object, names: Labels) -> FloatArray:
-    """What each system costs besides its decisions, (J,)."""
+    """What each system costs besides its decisions, (J,); zeros for None."""
+    if added is None:
+        return np.zeros(len(names))
     amounts = _check.floats("added", added)
     if amounts.shape != (len(names),):
         raise InputError(

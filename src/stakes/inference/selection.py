@@ -21,7 +21,7 @@ from stakes.errors import InputError
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio
 from stakes.inference.max_law import bonferroni_law, max_law
 from stakes.inference.profile import MOST_BLIND
-from stakes.inference.sampling import CostErrors, cost_errors
+from stakes.inference.sampling import CostErrors, checked_added, cost_errors
 from stakes.inference.schemes import Clusters
 from stakes.inference.supports import difference_support
 from stakes.problem import Problem
@@ -143,7 +143,7 @@ def contenders(
     reachable: object = None,
     squares: FloatArray | None = None,
     fitting: FloatArray | None = None,
-    added: FloatArray | None = None,
+    added: object = None,
     unaided: Label | None = None,
 ) -> Contenders:
     r"""The systems that are not clearly more expensive than the cheapest, j.
@@ -190,7 +190,7 @@ def contenders(
     b  0.25  0.25    0.1679    0.346  7.33e-09
     c  0.02  0.02  -0.01912  0.07173    0.3644  contender
     """
-    errors = cost_errors(joint, problem, squares=squares, fitting=fitting).with_added(added)
+    errors = cost_errors(joint, problem, squares=squares, fitting=fitting, added=added)
     rivals = errors.among(checked_names(joint.models, among))
     design = {"reachable": reachable, "squares": squares}
     return contenders_among(
@@ -211,7 +211,7 @@ def contenders_among(
     *,
     level: float,
     reach: float,
-    added: FloatArray | None = None,
+    added: object = None,
     unaided: Label | None = None,
 ) -> Contenders:
     """The contenders among rivals, from the errors of their costs and the range of differences.
@@ -245,8 +245,8 @@ def contenders_among(
     ('a',)
     """
     level = _check.level(level)
-    added = np.zeros(len(errors.names)) if added is None else added
-    added = added[[errors.names.index(name) for name in rivals.names]]
+    places = [errors.names.index(name) for name in rivals.names]
+    running = checked_added(added, errors.names)[places]
     ties = least(rivals.costs)
     if np.isnan(rivals.costs).any() or rivals.degrees == 0:
         return _undecided(rivals, level, errors, reach)
@@ -256,7 +256,7 @@ def contenders_among(
     tied = _distinct(np.flatnonzero(ties), rivals)
     if unaided is not None and tied.size > 1:
         tied = _simplest_first(tied, rivals, errors, unaided)
-    supports = [support_of(rivals.names[place]).shifted(added - added[place]) for place in tied]
+    supports = [support_of(rivals.names[place]).shifted(running - running[place]) for place in tied]
     differences = [np.where(ties, 0.0, rivals.costs - rivals.costs[place]) for place in tied]
     tests = list(zip(supports, differences, rivals.added[tied], strict=True))
     zero = np.zeros(rivals.costs.shape)
@@ -307,9 +307,7 @@ def _simplest_first(
     return places[np.argsort(~alike, kind="stable")]
 
 
-def _undecided(
-    rivals: CostErrors, level: float, errors: CostErrors, reach: float
-) -> Contenders:
+def _undecided(rivals: CostErrors, level: float, errors: CostErrors, reach: float) -> Contenders:
     """The result where all systems stay: costs are undefined, or there is a single cluster.
 
     The interval of a difference is then the whole range that decisions can make.
