@@ -512,6 +512,15 @@ def test_a_constant_decision_that_breaks_a_limit_says_so(at_most, note):
     assert _always(report) == f"always 1{note}"
 
 
+def test_a_decision_with_a_long_name_that_breaks_a_limit_keeps_the_whole_note():
+    decision = "inspect"
+    report: Any = SimpleNamespace(
+        naive=SimpleNamespace(decision=decision),
+        problem=SimpleNamespace(limits=(Limit.share(decision, at_most=0.1),)),
+    )
+    assert _always(report) == "always inspect (breaks a limit)"
+
+
 def test_a_cost_per_case_and_that_of_a_million_cases_show_the_same_digits():
     """The best constant decision costs 3.505, a half that a float is just below."""
     fraud = np.arange(2000) < 202
