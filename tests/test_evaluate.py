@@ -805,6 +805,19 @@ def test_calibration_that_nobody_looked_at_is_reported():
     assert text.endswith("two classes and independent cases of equal weight. Pass a calibrator.")
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_calibration_that_an_absent_class_leaves_unchecked_asks_for_no_calibrator(n_classes):
+    """A calibrator could not be fitted either."""
+    posteriors = np.random.default_rng(0).dirichlet(np.ones(n_classes), 90)
+    y, problem = np.arange(90) % (n_classes - 1), Problem.zero_one(n_classes)
+    [text] = [
+        c.text for c in few(y, posteriors, problem).caveats if c.kind == "calibration unchecked"
+    ]
+    assert text.endswith("are calibrated was not checked: some class has no cases.")
+    fitted = few(y, posteriors, problem, calibrator=Affine())
+    assert fitted.assumptions.calibrator == "Affine() could not be fitted"
+
+
 def test_a_single_case_has_a_cost_and_no_interval():
     report = few(np.array([1]), np.array([0.7]), BINARY)
     assert "undefined" not in " ".join(report.verdict.sentences)

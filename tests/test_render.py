@@ -512,6 +512,33 @@ def test_a_constant_decision_that_breaks_a_limit_says_so(at_most, note):
     assert _always(report) == f"always 1{note}"
 
 
+def test_a_decision_with_a_long_name_that_breaks_a_limit_keeps_the_whole_note():
+    decision = "inspect"
+    report: Any = SimpleNamespace(
+        naive=SimpleNamespace(decision=decision),
+        problem=SimpleNamespace(limits=(Limit.share(decision, at_most=0.1),)),
+    )
+    assert _always(report) == "always inspect (breaks a limit)"
+
+
+def test_replicates_are_named_only_where_some_were_drawn():
+    """Decisions have no calibration, and with three classes nothing is simulated."""
+    rng = np.random.default_rng(2)
+    y, raw = rng.integers(0, 3, 200), rng.random((200, 3))
+    models = {"m": raw / raw.sum(axis=1, keepdims=True)}
+    two = Problem.binary(false_alarm=1, miss=2)
+    drawn = evaluate(y % 2, rng.random(200), two, **FAST)
+    others = [
+        evaluate(y, models, Problem.zero_one(3), **FAST),
+        evaluate(y % 2, {"d": rng.integers(0, 2, 200)}, two, **FAST),
+    ]
+    assert ("random numbers", "10 replicates, seed 0") in cells(drawn, "Assumptions")
+    assert "10 replicates, seed 0" in drawn.to_html()
+    for report in others:
+        assert ("random numbers", "seed 0") in cells(report, "Assumptions")
+        assert "replicates, seed" not in report.to_html()
+
+
 def test_a_cost_per_case_and_that_of_a_million_cases_show_the_same_digits():
     """The best constant decision costs 3.505, a half that a float is just below."""
     fraud = np.arange(2000) < 202

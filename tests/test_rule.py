@@ -490,3 +490,17 @@ def test_decisions_change_at_the_last_score_of_each_even_between_neighbouring_nu
     cuts = cuts_of(lambda x: np.searchsorted(ends, x).astype(np.intp), 0.0, 1.0)
     assert cuts.at.tolist() == ends
     assert cuts.decisions.tolist() == [0, 1, 2]
+
+
+def test_a_frame_without_columns_of_the_classes_is_told_how_to_name_those_that_it_has():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"amount": AMOUNTS, "p_new": P})
+    rule = Rule(PAYMENTS)
+    for refused in (lambda: rule.decide(frame), lambda: bayes_decisions(frame, PAYMENTS)):
+        with pytest.raises(InputError, match=r"bayes_decisions and Rule\.decide take these as col"):
+            refused()
+    decided = rule.decide(frame, columns="p_new")
+    assert decided["decision"].tolist() == rule.decide(P, {"amount": AMOUNTS}).tolist()
+    named = np.array(PAYMENTS.classes)[Y]
+    with pytest.raises(InputError, match=r"columns of a frame are models, pass \{name: frame\["):
+        evaluate(named, {"new": frame}, PAYMENTS, data=frame)

@@ -38,6 +38,12 @@ POSTERIORS, SCORES, DECISIONS = "posteriors", "scores", "decisions"  # what a mo
 ROUNDED = 1e-6  # rows of posteriors whose sums differ from one by no more count as normalised
 _ROWS = list, tuple, np.ndarray  # entries of a column that holds whole rows
 UNNORMALISED = 0.02  # rows that differ by more than that, up to this, are divided by their sum
+# Remedies where the columns of a frame are not named after the classes, by the argument.
+_MODELS = (
+    "where the columns of a frame are models, pass {name: frame[name] for name in frame.columns}"
+)
+_COLUMNS = "where they have other names, bayes_decisions and Rule.decide take these as columns="
+_OTHER_NAMES = {"posteriors": _COLUMNS, "predictions": _COLUMNS}
 
 
 @record
@@ -162,8 +168,7 @@ class Posteriors(_Predicted):
         if set(named) != set(classes):
             raise InputError(
                 f"the classes of {name} must be those of the problem, {classes}; they are {named}. "
-                f"Name one column after each class; where the columns of a frame are models, pass "
-                f"{{name: frame[name] for name in frame.columns}}."
+                f"Name one column after each class; {_OTHER_NAMES.get(name, _MODELS)}."
             )
         return [named.index(label) for label in classes]
 

@@ -237,11 +237,19 @@ def _unchecked(
     if listed:
         yield Caveat(
             "calibration unchecked",
-            f"Whether the posteriors of {listed} are calibrated was not checked: without a "
-            f"calibrator that is done only for two classes and independent cases of equal weight"
-            f"{', whose costs are the same' * bool(evidence.problem.columns)}"
-            f"{', without limits' * bool(evidence.problem.limits)}. Pass a calibrator.",
+            f"Whether the posteriors of {listed} are calibrated was not checked: "
+            f"{_why_unchecked(evidence)}",
         )
+
+
+def _why_unchecked(evidence: Evidence) -> str:
+    if not (evidence.shares > 0).all():  # no calibrator could be fitted either
+        return "some class has no cases."
+    return (
+        f"without a calibrator that is done only for two classes and independent cases of equal "
+        f"weight{', whose costs are the same' * bool(evidence.problem.columns)}"
+        f"{', without limits' * bool(evidence.problem.limits)}. Pass a calibrator."
+    )
 
 
 def _few_carry(

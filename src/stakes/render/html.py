@@ -31,7 +31,13 @@ from stakes.render.layout import NAME, Section, Table, middle, tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import explorable, page_data
 from stakes.render.systems import naive_breaks_limit, rules_explained
-from stakes.render.tables import QUALITY, calibrator_text, four_digits, page_sections
+from stakes.render.tables import (
+    QUALITY,
+    calibrator_text,
+    four_digits,
+    page_sections,
+    random_numbers,
+)
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
@@ -120,6 +126,7 @@ def to_html(
         compared=any(pick.clear is not None for pick in report.picks),
         posteriors=any(model.kind == "posteriors" for model in report.models),
         calibrator=calibrator_text(report.assumptions),
+        random_numbers=random_numbers(report),
         wholes=_wholes(report.problem),
         factors=moves_factors(report),
         explorable=explorable(report),

@@ -146,7 +146,7 @@ def naive_breaks_limit(report: Report) -> bool:
 def _always(report: Report) -> str:
     """The name of the best constant decision, with a note if it breaks a limit."""
     note = " (breaks a limit)" if naive_breaks_limit(report) else ""
-    return middle(f"always {report.naive.decision}{note}", NAME)
+    return middle(f"always {report.naive.decision}", NAME) + note
 
 
 def _known(report: Report) -> list[tuple[str, float, float]]:

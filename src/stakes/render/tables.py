@@ -372,7 +372,6 @@ def _assumptions(report: Report) -> Section:
     """The section with the prior and everything else that was chosen or assumed."""
     assumed, labels = report.assumptions, report.problem.classes
     source = "stated" if assumed.prior_stated else "of the data"
-    drawn = f"{four_digits(assumed.replicates)} replicates, " if assumed.calibrator is None else ""
     sentences: tuple[str, ...] = (f"Prior, {source}: {_shares(labels, assumed.prior)}.",)
     if _has_posteriors(report):
         same = assumed.posterior_prior == assumed.prior
@@ -385,7 +384,7 @@ def _assumptions(report: Report) -> Section:
         ("calibrator", calibrator_text(assumed)),
         ("clusters", "none" if assumed.clusters is None else four_digits(assumed.clusters)),
         ("intervals", f"{_text.percent(assumed.level)}, profile likelihood"),
-        ("random numbers", f"{drawn}seed {assumed.seed}"),
+        ("random numbers", random_numbers(report)),
         ("made by", f"stakes {assumed.version}"),
     )
     return Section("Assumptions", sentences, Table(("assumption", "value"), rows))
@@ -396,6 +395,16 @@ def calibrator_text(assumed: Assumptions) -> str:
     name = assumed.calibrator or "none"
     chosen = "the map that predicts other folds best (Select)"
     return name.replace("Select()", chosen) if name.startswith("Select()") else name
+
+
+def random_numbers(report: Report) -> str:
+    """The seed, and the number of replicates if any were drawn."""
+    assumed = report.assumptions
+    drawn = assumed.calibrator is None and any(
+        model.calibration_cost is not None for model in report.models
+    )
+    replicates = f"{four_digits(assumed.replicates)} replicates, " if drawn else ""
+    return f"{replicates}seed {assumed.seed}"
 
 
 def _operation(assumed: Assumptions) -> Iterator[tuple[str, str]]:
