@@ -133,7 +133,7 @@ def posterior_columns(listed: str, source: Source, problem: Problem) -> str | tu
     if listed in source.types:
         columns: tuple[str, ...] = (listed,)
     else:
-        columns = _named_after(listed, source, problem) or tuple(listed.split(","))
+        columns = _named_after(f"{listed}_", source.types, problem) or tuple(listed.split(","))
     ordered = _in_class_order(Posteriors(columns), source, problem)
     if len(columns) == 1:
         return ordered
@@ -298,7 +298,7 @@ def _several_columns(
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Models with one column for each class: NAME_CLASS, NAME_0 and so on, or CLASS alone."""
     for name in _stems(free, problem):
-        columns = _named_after(name, source, problem)
+        columns = _named_after(f"{name}_", source.types, problem)
         if set(columns) - set(free) or not _may_be_model(name, columns, source, problem):
             continue
         if columns:
@@ -307,9 +307,8 @@ def _several_columns(
             _refuse_partial(name, source, problem, free)
     for name in _stems_of_numbers(free, problem):
         yield name, _in_sorted_order(name, source, problem)
-    texts = [next((t for t in spellings([c]) if t in free), None) for c in problem.classes]
-    classes = tuple(text for text in texts if text is not None)
-    if len(classes) == problem.n_classes and _may_be_model("", classes, source, problem):
+    classes = _named_after("", free, problem)
+    if classes and _may_be_model("", classes, source, problem):
         yield "model", classes
 
 
@@ -440,10 +439,10 @@ def _words(column: str) -> list[str]:
     return re.findall(r"[^\W_]+", column.lower()) or [""]
 
 
-def _named_after(name: str, source: Source, problem: Problem) -> tuple[str, ...]:
-    """The columns NAME_CLASS of a model, one for each class, or () where one is missing."""
+def _named_after(start: str, names: Collection[str], problem: Problem) -> tuple[str, ...]:
+    """The names that are START and a class, one for each class, or () where one is missing."""
     columns = tuple(
-        next((c for end in spellings([label]) if (c := f"{name}_{end}") in source.types), None)
+        next((name for end in spellings([label]) if (name := f"{start}{end}") in names), None)
         for label in problem.classes
     )
     return tuple(column for column in columns if column is not None) if None not in columns else ()

@@ -277,19 +277,16 @@ def number_check(
     bad = {column: 1.0 - whether(holds) for column, holds in fine.items()}
 
     def complaint(others: int, n_rows: int) -> InputError:
-        if not others:
-            return InputError(
-                f"{argument} {rule}; some of {n_rows * len(fine)} are nan. {remedy}",
-                argument=argument,
-            )
-        examples = (rows.filter(is_bad > 0.0).select(name).head(1) for name, is_bad in bad.items())
-        value = next(row[0] for few in examples for row in few.collect().rows())
-        shown = "nothing" if value is None else f"{value:g}"
         total = n_rows * len(fine)
-        return InputError(
-            f"{argument} {rule}; {others} of {total} do not, one being {shown}. {remedy}",
-            argument=argument,
-        )
+        evidence = f"some of {total} are nan"
+        if others:
+            examples = (
+                rows.filter(is_bad > 0.0).select(name).head(1) for name, is_bad in bad.items()
+            )
+            value = next(row[0] for few in examples for row in few.collect().rows())
+            shown = "nothing" if value is None else f"{value:g}"
+            evidence = f"{others} of {total} do not, one being {shown}"
+        return InputError(f"{argument} {rule}; {evidence}. {remedy}", argument=argument)
 
     return Check(sum_of(list(bad.values())), complaint, tuple(fine) if finite else ())
 

@@ -80,10 +80,15 @@ def leads_in_sample(sums: FloatArray, sample: JointSample) -> FloatArray:
     array([[0.35, 0.35],
            [0.19, 0.19]])
     """
+    return _leads(sums, *_sample_sums(sample))
+
+
+def _sample_sums(sample: JointSample) -> tuple[FloatArray, FloatArray]:
+    """Weights of classes in clusters (U, K), and the sums of squares (2, K) of `_squares`."""
     of_class = sample.joint.cells[:, :1] == np.arange(sample.sizes.size)
     masses = np.atleast_2d(sample.joint.weights @ of_class)
-    whole = masses[0] if sample.squares is None else sample.squares @ of_class
-    return _leads(sums, masses, _drawn(masses, None if sample.clusters is not None else whole))
+    squares = masses[0] if sample.squares is None else sample.squares @ of_class
+    return masses, _drawn(masses, squares if sample.clusters is None else None)
 
 
 def _masses(cases: Cases) -> FloatArray:
@@ -152,12 +157,7 @@ def _blind_error(sample: JointSample) -> float:
     Cases of unequal weight count as their effective number within a class (Kish): the squared sum
     of weights over the sum of squares. So do clusters, whose cases are treated as copies of one.
     """
-    joint = sample.joint
-    of_class = joint.cells[:, :1] == np.arange(sample.sizes.size)
-    mass = joint.weights @ of_class
-    squares = mass if sample.squares is None else sample.squares @ of_class
-    if sample.clusters is not None:
-        mass, squares = mass.sum(axis=0), (mass**2).sum(axis=0)
+    masses, (squares, _) = _sample_sums(sample)
     with np.errstate(divide="ignore", invalid="ignore"):
-        sizes = mass**2 / squares
+        sizes = masses.sum(axis=0) ** 2 / squares
         return float(np.sqrt((sizes.sum() + 1) / (12 * sizes.prod())))

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from stakes._arithmetic import table_of
 from stakes._version import __version__
 from stakes.decide import cheapest_decisions
 from stakes.evaluation.baseline import compared, read_incumbent
-from stakes.evaluation.case_charges import NO_MODEL
+from stakes.evaluation.case_charges import NO_MODEL, blind_counts
 from stakes.evaluation.caveats import caveats_of
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.decision_rules import DecisionRule
@@ -48,7 +47,7 @@ from stakes.report import (
 )
 from stakes.rows import SCORES, Posteriors, Scores
 from stakes.rule import Origin, Rule, Rules
-from stakes.tally import Counts, ScoreTable
+from stakes.tally import ScoreTable
 
 _BLOCK = 1 << 16  # scores that fit into the cache
 
@@ -183,11 +182,9 @@ def _systems(evidence: Evidence, costs: SampledCosts) -> tuple[System, ...]:
 
 def _no_model(evidence: Evidence, costs: SampledCosts) -> System | None:
     """The rule without a model, by costs and prior; None where all cases have the same costs."""
-    charges, problem = evidence.sample.charges, evidence.problem
+    charges = evidence.sample.charges
     if charges is None:
         return None
-    codes, shape = [charges.losses.truth, charges.blind], (problem.n_classes, problem.n_decisions)
-    table = table_of(charges.losses.weights, codes, shape)
     return System(
         name=NO_MODEL,
         model=NO_MODEL,
@@ -195,7 +192,7 @@ def _no_model(evidence: Evidence, costs: SampledCosts) -> System | None:
         threshold=None,
         cuts=(),
         candidate=False,
-        counts=Counts(table, classes=problem.classes, decisions=problem.decisions),
+        counts=blind_counts(charges, evidence.problem, charges.losses.weights),
         cost=costs.cost(NO_MODEL),
         normalized=costs.normalized(NO_MODEL),
         probability_cheapest=float("nan"),

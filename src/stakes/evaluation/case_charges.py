@@ -15,7 +15,8 @@ from stakes._value import record
 from stakes.decide import cheapest_decisions
 from stakes.evaluation.cases import Cases
 from stakes.inference import LossSample
-from stakes.problem import costs_of_class
+from stakes.problem import Problem, costs_of_class
+from stakes.tally import Counts
 
 NO_MODEL = "costs and prior, no model"  # the Bayes decision by the costs of each case and the prior
 
@@ -183,6 +184,13 @@ def _in_cells(cases: Cases, decided: IntArray, weights: FloatArray | None) -> Fl
     """Sums (K, M) of the weights of cases, class by decision; without weights, their number."""
     shape = cases.problem.n_classes, cases.problem.n_decisions
     return table_of(weights, [cases.truth, decided], shape)
+
+
+def blind_counts(charges: Charges, problem: Problem, weights: FloatArray | None) -> Counts:
+    """Weights of cases, class by the decision that costs and prior make without a model."""
+    codes, shape = [charges.losses.truth, charges.blind], (problem.n_classes, problem.n_decisions)
+    table = table_of(weights, codes, shape)
+    return Counts(table, classes=problem.classes, decisions=problem.decisions)
 
 
 def weighted_terms(cases: Cases) -> Iterator[FloatArray | None]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import table_of
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._value import record
 from stakes.calibration import (
@@ -114,8 +115,8 @@ class Folds:
                 number = fold_numbers(truth, self.count, clusters=clusters, rng=self._rng)
             # Every class must occur in two folds, so that it is in the fit whichever fold is left
             # out.
-            seen = np.bincount(number * size + truth, minlength=self.count * size)
-            if ((seen.reshape(self.count, size) > 0).sum(axis=0) > 1).all():
+            seen = table_of(None, [number, truth], (self.count, size))
+            if ((seen > 0).sum(axis=0) > 1).all():
                 return number
         return None
 
@@ -181,12 +182,9 @@ class Folds:
         if self.cases.costs is not None:
             return _defined([case_cost(self.cases, codes) for codes in decided])
         problem, cases = self.cases.problem.regret(), self.cases
-        costs = []
-        for codes in decided:
-            cell = cases.truth * problem.n_decisions + codes
-            sums = np.bincount(cell, cases.weights, problem.costs.size)
-            costs.append(float(expected_cost(Counts(sums.reshape(problem.costs.shape)), problem)))
-        return _defined(costs)
+        shape = problem.costs.shape
+        tables = (table_of(cases.weights, [cases.truth, codes], shape) for codes in decided)
+        return _defined([float(expected_cost(Counts(table), problem)) for table in tables])
 
 
 def fold_of_key(key: Any, seed: int) -> Any:

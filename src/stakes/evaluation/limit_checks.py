@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from stakes._arithmetic import table_of
 from stakes._check import FloatArray
 from stakes._text import always, in_unit, number, percent, prose
 from stakes.errors import InputError
-from stakes.evaluation.case_charges import NO_MODEL
+from stakes.evaluation.case_charges import NO_MODEL, blind_counts
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.running_costs import Operation
 from stakes.inference import Clusters, cost_support, profile_bounds, profile_threshold
@@ -106,13 +105,11 @@ def _of_no_model(evidence: Evidence, level: float) -> Iterator[LimitCheck]:
     """Checks of the rule without a model, as if cases were independent: clusters are ignored."""
     charges, problem = evidence.sample.charges, evidence.problem
     assert charges is not None
-    codes, shape = [charges.losses.truth, charges.blind], (problem.n_classes, problem.n_decisions)
     weights = charges.losses.weights
-    table = table_of(weights, codes, shape)
+    counts = blind_counts(charges, problem, weights)
     squares = None
     if not evidence.sample.whole and weights is not None:
-        squares = table_of(weights**2, codes, shape)
-    counts = Counts(table, classes=problem.classes, decisions=problem.decisions)
+        squares = blind_counts(charges, problem, weights**2).values
     yield from _shares(counts, counts, evidence, level, {"squares": squares})
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from math import floor, inf, isfinite, log10
 from typing import NamedTuple
 
@@ -340,24 +340,12 @@ def flips_under_limits(
         return ()
     flips = []
     for move, at in _moves(rows, evidence):
-        there = _remembered(
-            lambda value, at=at: _UnderLimit(rows, evidence, checks, at(value), level)  # type: ignore[misc]
+        # The last one only: each holds the decisions of all systems about all cases.
+        there = lru_cache(maxsize=1)(
+            lambda value, at=at: _UnderLimit(rows, evidence, checks, at(value), level)
         )
         flips.append(_rounded(flip_of(move, there, (choice,)), move, there, choice))
     return tuple(flips)
-
-
-def _remembered(there: Callable[[float], _UnderLimit]) -> Callable[[float], _UnderLimit]:
-    """The same function, remembering its last result."""
-    known: dict[float, _UnderLimit] = {}
-
-    def at(value: float) -> _UnderLimit:
-        if value not in known:
-            known.clear()  # each result holds the decisions of all systems about all cases
-            known[value] = there(value)
-        return known[value]
-
-    return at
 
 
 def _moves(

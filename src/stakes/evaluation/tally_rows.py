@@ -356,10 +356,9 @@ def _term_sums(model: Predictions, cases: Cases) -> Callable[[FloatArray], Float
 
     def summed(edges: FloatArray) -> FloatArray:
         # Called once the edges are known: the bins of the table decide where the sums are cut.
-        cells, size = 2 * places_among(edges, scores) + cases.truth, 2 * (edges.size + 1)
-        sums = [np.bincount(cells, term, size) for term in weighted_terms(cases)]
-        stacked = np.stack(sums, axis=-1) if sums else np.empty((size, 0))
-        return stacked.astype(np.float64).reshape(edges.size + 1, 2, len(sums))
+        codes, shape = [places_among(edges, scores), cases.truth], (edges.size + 1, 2)
+        sums = [table_of(term, codes, shape) for term in weighted_terms(cases)]
+        return np.stack(sums, axis=-1) if sums else np.empty((*shape, 0))
 
     return summed
 

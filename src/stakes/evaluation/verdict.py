@@ -33,18 +33,18 @@ def verdict_of(
     saving = costs.expected_saving(best.name)
     rivals = [named[str(name)] for name in costs.choice.names]
     contenders = tuple(named[str(name)] for name in costs.choice.contenders)
-    words = _Words(evidence.problem, costs.level, unaided, rivals, contenders)
-    words = replace(words, blind_breaks=evidence.unaided == frozenset())
+    blind_breaks = evidence.unaided == frozenset()
+    words = _Words(evidence.problem, costs.level, unaided, rivals, contenders, blind_breaks)
     expected, share = costs.expected(best.name), costs.expected_normalized(best.name)
     if costs.is_unaided(best.name):  # it makes the blind decision: the choice adds no bias
         expected, share = costs.cost(best.name), costs.normalized(best.name)
-    if not evidence.all_break and (saving.value > 0 or words.blind_breaks):
+    if not evidence.all_break and (saving.value > 0 or blind_breaks):
         verdict = _deployed(best, expected, share, saving, costs, words, evidence)
         return _with_totals(verdict, evidence.operation, words)
-    sentences: tuple[str, ...] = (words.at_best(best, expected, saving),)
-    sentences = (words.none(best, expected, saving), *sentences)
     if evidence.all_break:
         sentences = (words.all_break(best), *limit_sentences(best, evidence, costs.level))
+    else:
+        sentences = words.none(best, expected, saving), words.at_best(best, expected, saving)
     verdict = Verdict(
         deploy=None,
         model=None,
@@ -131,7 +131,7 @@ class _Words:
     naive: NaiveDecision  # the decision without a model with which systems are compared
     rivals: list[System]  # systems that may win
     contenders: tuple[System, ...]  # indistinguishable from the cheapest, which is the first
-    blind_breaks: bool = False  # whether every decision without a model breaks a limit
+    blind_breaks: bool  # whether every decision without a model breaks a limit
 
     @property
     def several(self) -> bool:
