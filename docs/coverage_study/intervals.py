@@ -147,7 +147,7 @@ def of_class_weights(
     subject: Subject, size: int, samples: int, rng: np.random.Generator, factor: float
 ) -> FloatArray:
     """The same where the second class was sampled too rarely, and is weighted up."""
-    weights = 0.9 * factor ** subject.classes
+    weights = 0.9 * factor**subject.classes
     weighted = replace(subject, cells=subject.cells * weights / (subject.cells @ weights))
     counts = rng.multinomial(size, subject.cells, size=samples)
     return _of_sums(weighted, counts * weights, counts * weights**2, rng)

@@ -141,8 +141,7 @@ def difference_rows(
         support = support.of_quantity(0)
         low, high = profile_bounds(support, sample.threshold(support.degrees))
         of_first, of_second = (
-            float(expected_cost(joint.model(test).pooled(), gain))
-            for test in (first, second)
+            float(expected_cost(joint.model(test).pooled(), gain)) for test in (first, second)
         )
         rows[metric] = metric_row(name, metric, of_second - of_first, (0.0 - high, 0.0 - low))
     for metric in _JOINED:

@@ -198,7 +198,6 @@ class Tally(Value, ABC):
         array([30., 20.])
         """
 
-
     def pooled(self) -> Self:
         """The tally of all clusters together; a tally without clusters is the same.
 
