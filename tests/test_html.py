@@ -336,3 +336,13 @@ def test_the_page_moves_posteriors_of_two_classes_that_both_occur(n_classes, col
         assumptions=SimpleNamespace(posterior_prior=prior),
     )
     assert [system.name for system, is_added in _systems(report) if is_added] == added
+
+
+def test_the_page_names_replicates_only_where_some_were_drawn():
+    rng = np.random.default_rng(2)
+    y, problem = rng.integers(0, 2, 200), Problem.binary(false_alarm=1, miss=2)
+    settings: dict[str, Any] = {"calibrator": None, "replicates": 10}
+    drawn = evaluate(y, rng.random(200), problem, **settings)
+    decided = evaluate(y, {"d": Decisions(rng.integers(0, 2, 200))}, problem, **settings)
+    assert "<dd>10 replicates, seed 0</dd>" in drawn.to_html()
+    assert "<dd>seed 0</dd>" in decided.to_html()
