@@ -11,7 +11,9 @@ import pytest
 import stakes
 from stakes import Decisions, InputError, Problem, evaluate
 from stakes.decide import reachable_decisions
+from stakes.evaluation import case_charges
 from stakes.evaluation.case_charges import reachable_by_case
+from stakes.report import Report
 
 COSTS = {
     "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
@@ -139,6 +141,99 @@ def test_a_model_that_always_decides_the_same_is_reported_to_cost_the_same():
     assert report.best.model == "lazy"
     assert "costs as little" in report.verdict.reason
     assert report.verdict.cost.value == pytest.approx(0.25)
+
+
+# A class without cases ---------------------------------------------------------------------------
+
+
+def _table_or_cases(costs: Any, truth: Any, **rows: Any) -> list[Report]:
+    """The reports on one model with costs that all cases share, and with these as a column."""
+    posteriors = np.random.default_rng(0).dirichlet(np.ones(len(costs)), len(truth))
+    cells = [[f"{cost} * one" if cost else 0 for cost in row] for row in costs]
+    column = {"one": 1 + 1e-9 * (np.arange(len(truth)) % 7)}
+    return [
+        evaluate(truth, {"a": posteriors}, Problem(costs), **rows, **QUICK),
+        evaluate(truth, {"a": posteriors}, Problem(cells), data=column, **rows, **QUICK),
+    ]
+
+
+N = 240
+CLUSTERED = {"clusters": np.arange(N) // 12}
+WEIGHTED = {"weights": 0.5 + np.arange(N) % 3}
+
+
+@pytest.mark.parametrize("rows", [{}, CLUSTERED, WEIGHTED, CLUSTERED | WEIGHTED])
+@pytest.mark.parametrize(
+    ("costs", "truth"),
+    [
+        ([[0, 1], [9, 0]], np.zeros(N, dtype=int)),
+        ([[0, 1, 2], [8, 0, 1]], np.ones(N, dtype=int)),
+        ([[0, 1, 2], [8, 0, 1], [3, 5, 0]], np.arange(N) % 5 // 4),
+        ([[0, 1, 2], [8, 0, 1], [3, 5, 0]], np.zeros(N, dtype=int)),
+    ],
+)
+def test_a_class_without_cases_counts_where_cases_have_their_own_costs_as_in_a_table(
+    costs, truth, rows
+):
+    table, cases = _table_or_cases(costs, truth, **rows)
+    for ours, theirs in zip(cases.systems, table.systems, strict=True):
+        assert _bounds(ours.cost) == pytest.approx(_bounds(theirs.cost), rel=1e-5)
+    saved = [report.verdict.saving_over_naive for report in (cases, table)]
+    assert _bounds(saved[0]) == pytest.approx(_bounds(saved[1]), rel=1e-5)
+    assert cases.verdict.sentences[0] == table.verdict.sentences[0]
+    ratios = [report.systems[0].normalized for report in (cases, table)]
+    # Losses know the best constant decision alone, a table the others as well.
+    assert 0 < ratios[0].low <= ratios[1].low * (1 + 1e-5)
+    assert ratios[0].high == pytest.approx(ratios[1].high, rel=1e-5)
+
+
+def test_a_model_that_is_cheaper_but_for_a_class_without_cases_is_not_clearly_so():
+    """Two hundred legitimate payments in twenty clusters say little about clusters of fraud."""
+    problem = Problem({"legit": {"pass": 0, "stop": 1}, "fraud": {"pass": "amount", "stop": 0}})
+    rng = np.random.default_rng(0)
+    report = evaluate(
+        ["legit"] * 200,
+        0.2 * rng.random(200),
+        problem,
+        data={"amount": rng.lognormal(2, 1, 200)},
+        clusters=np.arange(200) // 10,
+        **QUICK,
+    )
+    saving = report.verdict.saving_over_naive
+    assert saving.low < saving.value < 0 < saving.high
+    assert "though not clearly" in report.verdict.sentences[0]
+
+
+@pytest.mark.parametrize("rows", [{}, CLUSTERED])
+def test_a_group_without_cases_of_a_class_counts_its_costs_as_in_a_table(rows):
+    second = np.arange(N) >= N // 2
+    truth = np.where(second, np.arange(N) % 4 == 0, 0).astype(int)
+    table, cases = _table_or_cases([[0, 1], [8, 0]], truth, by=second, **rows)
+    for ours, theirs in zip(cases.slices, table.slices, strict=True):
+        for cost, expected in zip(ours.costs, theirs.costs, strict=True):
+            assert _bounds(cost.cost) == pytest.approx(_bounds(expected.cost), rel=1e-5)
+
+
+def test_some_cases_stand_in_for_a_class_where_all_would_not_fit_into_memory(monkeypatch):
+    monkeypatch.setattr(case_charges, "_MOST_ABSENT", 20)
+    table, cases = _table_or_cases([[0, 1], [9, 0]], np.zeros(N, dtype=int), **CLUSTERED)
+    ours, theirs = cases.systems[0].cost, table.systems[0].cost
+    assert _bounds(ours) == pytest.approx(_bounds(theirs), rel=1e-5)
+
+
+def test_no_case_of_a_class_moves_both_limits_of_a_difference_and_the_caveat_says_limits():
+    scores = [0.05] * 28 + [0.15] * 22
+    report = evaluate([0] * 50, {"a": scores}, Problem.binary(false_alarm=1, miss=9), **QUICK)
+    assert report.verdict.saving_over_naive.high > 0
+    (text,) = (caveat.text for caveat in report.caveats if caveat.kind == "absent class")
+    assert (
+        text
+        == "There is no case of 1: its costs are in no estimate, only in the limits of intervals."
+    )
+
+
+def _bounds(measured: Any) -> tuple[float, ...]:
+    return measured.value, measured.low, measured.high
 
 
 # Decisions that no Bayes rule takes --------------------------------------------------------------

@@ -10,14 +10,19 @@ import pytest
 import stakes
 from stakes import Decisions, JointCounts, Problem, Report, evaluate
 from stakes.inference import (
+    Clusters,
     Move,
     contender_exits,
     contenders,
+    difference_support,
     leaving_points,
+    profile_bounds,
+    profile_threshold,
     selection_effect,
     system_costs,
     with_blind,
 )
+from stakes.regions import Margin
 from stakes.render.flip_tables import _in_words, margin_section
 from stakes.render.tables import sections
 from stakes.report import Flip
@@ -25,7 +30,7 @@ from stakes.report import Flip
 PROBLEM = Problem([[0, 3, 25], [18, 8, 0]], classes=["good", "bad"], decisions=["a", "b", "c"])
 
 
-def tallied(*, prior=None, clusters=None, weighted=False, n=800, seed=0):
+def tallied(*, prior=None, clusters=None, weighted=False, n=800, seed=0, of_bad=None):
     """Three systems, worse and worse, on the same cases: joint counts, problem, sums of squares."""
     rng = np.random.default_rng(seed)
     truth = rng.choice(["good", "good", "bad"], n)
@@ -39,6 +44,8 @@ def tallied(*, prior=None, clusters=None, weighted=False, n=800, seed=0):
     }
     weights = rng.lognormal(0, 0.7, n) if weighted else None
     by = None if clusters is None else rng.integers(0, clusters, n)
+    if by is not None and of_bad:  # few clusters hold the second class
+        by = np.where(truth == "bad", by % of_bad, by)
     joint = JointCounts.from_decisions(truth, decided, PROBLEM, weights=weights, clusters=by)
     squares = None
     if weights is not None:
@@ -99,6 +106,54 @@ def test_a_choice_of_many_leaves_where_one_rival_would_rule_it_out_at_its_share_
     pairs = [points(0.975, "first", rival) for rival in ("second", "third")]
     assert np.isfinite(together).sum() >= 2
     np.testing.assert_allclose(together, np.minimum(*pairs), rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_systems", [99, 103])
+def test_a_choice_of_many_stays_as_long_as_contenders_hold_it_where_few_clusters_hold_a_class(
+    n_systems,
+):
+    """The difference to the cheapest has about four degrees of freedom, not 27."""
+    rng = np.random.default_rng(0)
+    clusters = np.arange(28 * 40) // 40
+    truth = np.where(clusters < 4, rng.random(clusters.size) < 0.5, False).astype(int)
+    n_others = n_systems - 2
+    names = ("a", "b", *(f"other {place}" for place in range(n_others)))
+    alarms, misses = (0.05, 0.09, *[0.3] * n_others), (0.8, 0.15, *[0.5] * n_others)
+    decided = {
+        name: np.where(rng.random(truth.size) < np.where(truth, miss, alarm), 1 - truth, truth)
+        for name, alarm, miss in zip(names, alarms, misses, strict=True)
+    }
+    problem = Problem.zero_one(2).with_prior([0.8, 0.2])
+    joint = JointCounts.from_decisions(truth, decided, problem, clusters=clusters)
+    costs, miss = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 0.0]])
+    for cost in (0.3, 0.6, 1.0, 10.0, 300.0):
+        choice = contenders(joint, Problem(costs + cost * miss, prior=problem.prior))
+        assert "a" in choice.contenders
+    assert choice.errors.degrees < 5
+    move = Move("a", costs, miss, problem.prior, None, start=0.3, end=300.0)
+    able = np.ones((n_systems, 2), dtype=np.bool_)
+    assert leaving_points(joint, [move], level=0.95, among=names, reachable=able) == [np.inf]
+
+
+def test_a_choice_leaves_where_the_interval_of_its_saving_over_a_blind_decision_says_so():
+    """One difference has degrees of freedom of its own, whatever the others have."""
+    joint, problem, _ = tallied(clusters=20, of_bad=4)
+    names = joint.models
+    joint, able = with_blind(joint, problem)
+    cells = np.eye(problem.costs.size).reshape(-1, *problem.costs.shape)
+    moves = [Move("third", problem.costs, cell, None, None, 0.0, np.inf) for cell in cells]
+    same: dict[str, Any] = {"level": 0.95, "among": names[2:], "reachable": able}
+    points = leaving_points(joint, moves, blind=joint.models[len(names) :], **same)
+    left = np.isfinite(points)
+    assert left.any()
+    pairs = [(2, place) for place in range(len(names), len(joint.models))]
+    for move, point in zip(np.array(moves)[left], points[left], strict=True):
+        for share, clear in ((0.999, False), (1.001, True)):
+            support = difference_support(
+                joint, _moved(move, share * point), pairs, reachable=able, scheme=Clusters()
+            )
+            low, _ = profile_bounds(support, profile_threshold(0.95, support.degrees))
+            assert (low > 0).any() == clear
 
 
 def _moved(move, point):
@@ -382,3 +437,19 @@ def test_what_may_be_the_cheapest_is_listed_in_words(names, words):
     report: Any = SimpleNamespace(systems=systems)
     flip = Flip("prior", 0.5, 0.1, np.inf, below=tuple(names), above=())
     assert _in_words(flip, -1, report) == words
+
+
+def test_margins_are_followed_farther_than_flips():
+    """As both docstrings say: to a thousand times the largest cost, and to twenty times it."""
+    y = np.repeat([0, 1], [32, 8])
+    report = evaluate(
+        y,
+        {"a": np.where(np.arange(40) < 2, 1, y), "b": np.where(np.arange(40) < 4, 1, y)},
+        Problem.binary(false_alarm=1, miss=9),
+    )
+    (margin,) = (margin for margin in report.margins if margin.what == "cost of 1 for 0")
+    (flip,) = (flip for flip in report.flips("kept") if flip.what == "cost of 1 for 0")
+    assert 20 * 9 < margin.clear_high < 1000 * 9
+    assert flip.high == np.inf
+    assert "a thousand times the largest" in str(Report.flips.__doc__)
+    assert "a thousand times the largest" in " ".join(str(Margin.__doc__).split())

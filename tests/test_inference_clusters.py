@@ -515,3 +515,18 @@ def test_a_class_that_no_cluster_shows_does_not_see_the_unit_of_the_weights(scal
     )
     assert float(scaled.low) == pytest.approx(float(plain.low), rel=1e-9)
     assert float(scaled.high) == pytest.approx(float(plain.high), rel=1e-9)
+
+
+def test_one_case_of_a_further_class_hardly_widens_an_interval():
+    """Were a site full of it allowed for, the interval would be fourteen times as wide."""
+    rng = np.random.default_rng(4)
+    site = np.repeat(np.arange(30), 300)
+    y = (rng.random(9000) < 0.2).astype(int)
+    decided = np.where(rng.random(9000) < 0.1, 1 - y, y)
+    problem = Problem([[0, 1, 1], [5, 0, 1], [5, 1, 0]])
+    widths = []
+    for strays in (0, 1):
+        y[:strays], decided[:strays] = 2, 0
+        tally = Counts.from_decisions(y, decided, problem, clusters=site)
+        widths.append(profile_interval(tally, problem, scheme=Clusters()).width)
+    assert widths[1] == pytest.approx(widths[0], rel=0.05)

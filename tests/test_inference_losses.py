@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from stakes import Decisions, Problem, evaluate
 from stakes.inference import (
+    Clusters,
     LossSample,
+    SampledCosts,
     contenders,
     cost_errors,
+    cost_support,
+    loss_costs,
     profile_bounds,
     profile_threshold,
     ratio_bounds,
+    system_costs,
 )
+from stakes.inference.loss_bins import bin_codes, bins_of, value_at_rank
 from stakes.inference.loss_costs import _beyond_root
-from stakes.inference.losses import bin_codes, bins_of, value_at_rank
 from stakes.tally import JointCounts
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
 
 
-def drawn(n: int, *, seed: int = 0, weights: str = "", clusters: int | None = None, prior=None):
+def drawn(
+    n: int,
+    *,
+    seed: int = 0,
+    weights: str = "",
+    clusters: int | None = None,
+    prior=None,
+    share: float = 0.3,
+):
     """The same cases as losses and as a table of joint decisions."""
     rng = np.random.default_rng(seed)
-    truth = (rng.random(n) < 0.3).astype(np.intp)
+    truth = (rng.random(n) < share).astype(np.intp)
     decided = {
         name: np.clip(rng.normal(2.0 * truth, spread) + 0.3, 0, 2).astype(np.intp)
         for name, spread in (("a", 0.6), ("b", 0.9))
@@ -94,14 +109,89 @@ def test_intervals_of_losses_are_those_of_the_table_where_costs_are_constant(
     support = sample.cost_support("a")
     threshold = profile_threshold(0.95, support.degrees)
     low, high = profile_bounds(support, threshold)
-    from stakes.inference import Clusters, cost_support
-
     counts = joint.model("a")
     table = None if squares is None else joint.with_cell_weights(squares).model("a").values
     scheme = None if clusters is None else Clusters()
     known = cost_support(counts, problem, squares=table, scheme=scheme)
     expected = profile_bounds(known, threshold)
     np.testing.assert_allclose((low, high), expected, rtol=0.01)
+
+
+@pytest.mark.parametrize("weights", ["", "whole", "fractional"])
+def test_a_class_that_few_clusters_hold_counts_in_losses_as_in_the_table(weights):
+    sample, joint, problem, squares = drawn(300, weights=weights, clusters=20, share=0.015)
+    assert 1 < len(set(sample.clusters[sample.truth == 1])) < 6
+    loss, most = sample.loss("a"), sample.most("a")
+    counts = joint.model("a")
+    table = None if squares is None else joint.with_cell_weights(squares).model("a").values
+    known = cost_support(counts, problem, squares=table, scheme=Clusters())
+    mass = sample.truth.size if sample.weights is None else sample.weights.sum()
+    factors = sample._factors(loss, (sample.perfect, most))
+    np.testing.assert_allclose(known.counts.sum(), factors * mass, rtol=1e-9)
+
+
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+@pytest.mark.parametrize("kind", ["table", "losses"])
+def test_fitting_widens_a_normalised_cost_at_the_threshold_that_its_bounds_were_made_with(
+    kind, prior
+):
+    """That of all clusters for a ratio, that of the cost where a table has a stated prior."""
+    sample, joint, problem, _ = drawn(400, clusters=20, share=0.02, prior=prior)
+    degrees, fitting = np.array(19.0), np.array([0.04, 0.0])
+    pair: list[SampledCosts]
+    if kind == "table":
+        pair = [system_costs(joint, problem, fitting=extra) for extra in (None, np.diag(fitting))]
+        if prior is not None:
+            known = cost_support(joint.model("a"), problem.regret(), scheme=Clusters())
+            degrees = known.degrees
+            assert 1 <= degrees < 17
+    else:
+        constant = problem.costs[sample.truth].T
+        whole = replace(
+            sample,
+            names=("a", "b", "always 0", "always 1", "always 2"),
+            losses=np.concatenate([sample.losses, constant]),
+            unaided=3,
+        )
+        added = np.diag([*fitting, 0, 0, 0])
+        pair = [loss_costs(whole, problem, fitting=extra) for extra in (None, added)]
+    plain, wide = pair
+    narrow, wider = plain.normalized("a"), wide.normalized("a")
+    reach = fitting[0] * profile_threshold(0.95, degrees) / plain._span**2
+    assert plain.choice.errors.degrees < 17
+    assert wider.high - wider.value == pytest.approx(
+        np.hypot(narrow.high - narrow.value, np.sqrt(reach)), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("decided", ["all right", "like the best constant decision"])
+def test_a_ratio_of_0_or_1_keeps_cases_apart_that_cost_different_amounts_as_a_table_does(decided):
+    """Their errors of the ratio are the same, namely none."""
+    rng = np.random.default_rng(17)
+    problem, truth = Problem([[0, 1], [9, 0]]), np.arange(17) % 3 // 2
+    clusters = np.append(np.arange(8), rng.integers(0, 8, 9))
+    codes = truth if decided == "all right" else np.ones(17, dtype=np.intp)
+    joint = JointCounts.from_decisions(truth, {"a": codes}, problem, clusters=clusters)
+    costs = problem.costs[truth]
+    sample = LossSample(
+        names=("a", "always 0", "always 1"),
+        losses=np.stack([costs[np.arange(17), codes], *costs.T]),
+        costliest=costs.max(axis=1),
+        perfect=costs.min(axis=1),
+        truth=truth,
+        n_classes=2,
+        prior=None,
+        weights=None,
+        whole=True,
+        clusters=clusters,
+        unaided=2,
+    )
+    ours, theirs = (
+        costs.normalized("a")
+        for costs in (loss_costs(sample, problem), system_costs(joint, problem))
+    )
+    assert ours.value == theirs.value == (0 if decided == "all right" else 1)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-5)
 
 
 @pytest.mark.parametrize("clusters", [None, np.arange(300) // 10])

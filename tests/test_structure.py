@@ -105,7 +105,7 @@ FLOORS: dict[str, str] = {
     ),
     "inference": (
         "tally_checks estimate effective_cases sampling tilted_shares likelihood normals mcnemar "
-        "slices losses intervals planning schemes delta jackknife "
+        "slices loss_bins losses intervals planning schemes delta jackknife "
         "supports profile proportions bootstrap comparison delong max_law selection "
         "deployment multiplicity straight_moves contender_exits winner "
         "system_costs sampled_costs counted_costs loss_costs"

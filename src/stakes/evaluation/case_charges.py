@@ -15,7 +15,7 @@ from stakes._value import record
 from stakes.decide import cheapest_decisions
 from stakes.evaluation.cases import Cases
 from stakes.inference import LossSample
-from stakes.problem import Problem, costs_of_class
+from stakes.problem import CaseCosts, Problem, costs_of_class
 from stakes.tally import Counts
 
 NO_MODEL = "costs and prior, no model"  # the Bayes decision by the costs of each case and the prior
@@ -23,6 +23,8 @@ NO_MODEL = "costs and prior, no model"  # the Bayes decision by the costs of eac
 _TIE = 1e-12  # probabilities that differ by less are equal but for rounding
 
 MOST_TERMS = 32  # terms of the costs, beyond which their sums are not kept
+
+_MOST_ABSENT = 1 << 23  # costs of stand-ins for cases of absent classes: 64 MiB of doubles
 
 # A caveat is due where so few cases carry at least this share of the cost.
 TOP_CASES, LARGE_SHARE = 10, 0.25
@@ -54,6 +56,7 @@ class Charges:
     base: float
     spent: Mapping[str, FloatArray]  # (K, M) sums of costs, class by decision
     blind: IntArray  # (n,) decisions by costs and prior alone
+    costs: CaseCosts
     sums: Mapping[str, FloatArray]  # (K, M, T) of the terms of the costs; empty if too many
 
     def only(self, mask: BoolArray) -> Charges:
@@ -77,7 +80,9 @@ class Charges:
         >>> charges.only(np.array([False, True, True])).losses.loss("model")
         array([5., 0.])
         """
-        return replace(self, losses=self.losses.only(np.flatnonzero(mask)))
+        losses, costs, blind = self.losses.only(np.flatnonzero(mask)), self.costs, self.blind
+        some = costs.only(mask) if len(_absent(losses)) else costs
+        return replace(self, losses=_with_absent(losses, self.base, some, blind[mask]))
 
 
 def charges_of(
@@ -152,7 +157,53 @@ def charges_of(
         reached=reached,
         bayes=frozenset() if problem.limits else bayes | {NO_MODEL},
     )
-    return Charges(sample, base, spent, blind, _term_sums(cases, everyone))
+    sample = _with_absent(sample, base, costs, blind)
+    return Charges(sample, base, spent, blind, costs, _term_sums(cases, everyone))
+
+
+def _absent(losses: LossSample) -> IntArray:
+    """Positions of the classes without cases."""
+    return np.flatnonzero(np.bincount(losses.truth, minlength=losses.n_classes) == 0)
+
+
+def _with_absent(losses: LossSample, base: float, costs: CaseCosts, blind: IntArray) -> LossSample:
+    """The losses with stand-ins for the classes that none of these cases has.
+
+    `costs` are those of the cases, in every class, and `blind` (n,) decisions by these alone.
+    """
+    absent, n_constant = _absent(losses), losses.unaided - 1
+    if not absent.size:
+        return losses
+    # With many classes the costs of all cases in each may not fit; some of the cases suffice.
+    step = 1 + len(blind) * absent.size * n_constant // _MOST_ABSENT
+    some = np.arange(len(blind)) % step == 0
+    charged, reached = [], []
+    for _, block in costs.only(some).blocks():
+        charged.append(block[absent])
+        reached.append(np.where(reachable_by_case(block), block[absent], -np.inf).max(axis=1))
+    each = np.concatenate(charged, axis=-1) - base  # (A, M, n)
+    constant = np.moveaxis(each, 1, 0)
+    unaided = np.take_along_axis(constant, blind[some][None, None], axis=0)
+
+    def column(values: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(values).reshape(*values.shape[:-2], -1)
+
+    stand_ins = LossSample(
+        names=losses.names[-losses.unaided :],
+        losses=column(np.concatenate([unaided, constant])),
+        costliest=column(each.max(axis=1)),
+        perfect=column(each.min(axis=1)),
+        truth=np.repeat(absent, some.sum()),
+        n_classes=losses.n_classes,
+        prior=losses.prior,
+        weights=None if losses.weights is None else np.tile(losses.weights[some], absent.size),
+        whole=losses.whole,
+        clusters=None,
+        unaided=losses.unaided,
+        reached=column(np.concatenate(reached, axis=-1) - base),
+        bayes=losses.bayes,
+    )
+    return replace(losses, absent=stand_ins)
 
 
 def reachable_by_case(costs: FloatArray) -> BoolArray:

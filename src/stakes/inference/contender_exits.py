@@ -33,7 +33,7 @@ from stakes.tally import JointCounts
 
 _CLOSE, _ROUGH = 1e-6, 1e-3  # relative widths of the brackets of exits
 _EQUAL = 1e-12  # share of the largest cost: differences that are smaller are none
-_FARTHEST = 1000.0  # times the largest cost: how far a move without an end is followed
+_FOLLOWED = 1000.0  # times the largest cost: how far a move without an end is followed
 _NEAR_END = 1 - 1e-6  # share of the way: at the end itself a class may have no prior left
 MOST_RIVALS = 100  # systems up to which correlations of differences are followed along a move
 
@@ -169,7 +169,7 @@ class _Race:
         roots = first_roots(bound, every, pieces, pieces.low, close)
         if again.size:
             some, away = np.flatnonzero(changing), np.minimum(self._first_of(roots), self._most)
-            limits[:, some] = self._limits(some, away[some])
+            limits[some] = self._limits(some, away[some])
             start = np.where(np.isfinite(roots), roots, pieces.low)
             close = np.full(roots.shape, _CLOSE)
             roots[again] = first_roots(bound, again, pieces, start, close)
@@ -186,14 +186,16 @@ class _Race:
     def _clearly_more(self, limits: FloatArray, some: IntArray, away: FloatArray) -> FloatArray:
         """The lower bound (N,) of what the choice costs more than its rival, on some pieces.
 
-        Each is as far from the start of its move as `away` says. The limits (2, B) are squared
-        critical values, among the systems and of one comparison.
+        Each is as far from the start of its move as `away` says. The limits (B,) are squared
+        critical values among the systems; one comparison has that of its own degrees of freedom.
         """
         pieces = self._pieces.where(some)
-        first, second, limit = pieces.choice, pieces.rival, limits[pieces.pool, pieces.move]
+        first, second, limit = pieces.choice, pieces.rival, limits[pieces.move]
         pairs, rows = np.stack([first, second], axis=1), np.arange(len(some))
         costs, prior = self._problems(pieces.move, away)
         support = pair_support(self.joint, self._cells, costs, prior, pairs, self.reachable)
+        single = profile_threshold(self.level, support.degrees)
+        limit = np.where((pieces.pool > 0) & np.isfinite(limit), single, limit)
         totals = self._totals(costs, prior)
         more = totals[rows, first] - totals[rows, second]
         added = np.zeros(more.shape) if self._added is None else self._added[first, second]
@@ -215,12 +217,12 @@ class _Race:
         return np.array([self.joint.models.index(name) for name in names], dtype=np.intp)
 
     def _rough_limits(self) -> FloatArray:
-        """Thresholds (2, B) at the start of the first move of each choice."""
+        """Thresholds (B,) at the start of the first move of each choice."""
         choices = [move.choice for move in self.moves]
         first = [choices.index(choice) for choice in choices]
         places = np.array(sorted(set(first)), dtype=np.intp)
         limits = self._limits(places, np.zeros(places.shape))
-        return limits[:, np.searchsorted(places, first)]
+        return limits[np.searchsorted(places, first)]
 
     @property
     def _changing(self) -> BoolArray:
@@ -230,8 +232,8 @@ class _Race:
     def _is_known(self, names: Labels) -> bool:
         """Whether the critical value among systems does not depend on costs and prior.
 
-        That of one comparison does not, nor does Bonferroni's, unless a class without cases gets a
-        prior, or one that lies in a single cluster.
+        Without clusters Bonferroni's does not, of which that of one comparison is one, unless a
+        class without cases gets a prior. With clusters the degrees of freedom move.
         """
         plain = self.joint.weights.ndim == 1 and bool(self._counts[0].any(axis=-1).all())
         return plain and not 2 < len(names) <= MOST_RIVALS
@@ -241,21 +243,21 @@ class _Race:
         return tuple(dict.fromkeys((*self.among, move.choice)))
 
     def _limits(self, places: IntArray, away: FloatArray) -> FloatArray:
-        """Thresholds (2, B'): the critical value among the systems, and that of one comparison."""
+        """Thresholds (B',): squared critical values among the systems."""
         costs, prior = self._problems(places, away)
         priors = [None] * len(costs) if prior is None else prior
         every = zip((self.moves[place] for place in places), costs, priors, strict=True)
-        laws = [self._law(*arguments) for arguments in every]
-        alone = profile_threshold(self.level, np.array([law.degrees for law in laws]))
-        return np.stack([first_quantiles(laws, 1 - self.level), alone])
+        return first_quantiles([self._law(*arguments) for arguments in every], 1 - self.level)
 
     def _law(self, move: Move, costs: FloatArray, prior: FloatArray | None) -> MaxLaw:
         """The law of the largest difference of the choice; no degrees where it is undefined."""
         names, degrees = self._names(move), np.inf
         if not self._is_known(names):
             many = len(names) > MOST_RIVALS
-            # Bonferroni's value needs only the degrees of freedom, which one system has as well.
-            joint, design = (self._first, {}) if many else (self.joint, self.design)
+            # Without clusters Bonferroni's value asks only whether a class without cases has a
+            # prior, which one system shows; degrees of freedom are those of all differences.
+            plain = many and self.joint.weights.ndim == 1
+            joint, design = (self._first, {}) if plain else (self.joint, self.design)
             errors = cost_errors(joint, self._problem._but(_constants=costs, prior=prior), **design)
             degrees = 0.0 if np.isnan(errors.costs).any() else errors.degrees
             if degrees > 0 and not many:
@@ -282,7 +284,7 @@ class _Race:
     @cached_property
     def _most(self) -> FloatArray:
         """How far (B,) moves are followed."""
-        return np.where(np.isinf([move.end for move in self.moves]), _FARTHEST, _NEAR_END)
+        return np.where(np.isinf([move.end for move in self.moves]), _FOLLOWED, _NEAR_END)
 
     @cached_property
     def _pieces(self) -> Pieces:
@@ -321,7 +323,7 @@ class _Race:
 
     @cached_property
     def _first(self) -> JointCounts:
-        """The tally of one system: it has the same classes and clusters as that of all systems."""
+        """The tally of one system, which has the same classes as that of all systems."""
         parts = {"cells": self.joint.cells[:, :2], "models": self.joint.models[:1]}
         return JointCounts._trusted(**{**vars(self.joint), **parts})
 

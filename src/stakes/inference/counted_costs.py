@@ -14,7 +14,7 @@ from stakes._text import always
 from stakes._value import record
 from stakes.inference.contender_exits import Move, leaving_points
 from stakes.inference.estimate import Measured
-from stakes.inference.likelihood import Support, profile_bounds, widened
+from stakes.inference.likelihood import Support, profile_bounds
 from stakes.inference.profile import profile_normalized_interval, profile_threshold
 from stakes.inference.sampled_costs import SampledCosts
 from stakes.inference.sampling import checked_added, checked_fitting
@@ -141,9 +141,6 @@ class CountedCosts(SampledCosts):
         unit = self._span
         for names, counts, design in self._blocks:
             running = np.array([self._running(name) for name in names])
-            interval = profile_normalized_interval(
-                counts, self.problem, self.level, added=running, **design
-            )
             more = running / unit if unit > 0 else 0.0 * running
             # A name for the pooled table would keep it, which may be large, beside the next one.
             values = np.asarray(
@@ -151,10 +148,11 @@ class CountedCosts(SampledCosts):
             )
             values = values + more
             errors = self.choice.errors.among(tuple(names))
-            added = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
-            threshold = profile_threshold(self.level, np.asarray(errors.degrees))
-            low, high = widened(values, (interval.low, interval.high), threshold, added)
-            bounds = low.clip(min=0.0), high.clip(max=[self._worst(name) for name in names])
+            fitting = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
+            design |= {"added": running, "estimate": values, "variance": fitting}
+            interval = profile_normalized_interval(counts, self.problem, self.level, **design)
+            worst = [self._worst(name) for name in names]
+            bounds = interval.low.clip(min=0.0), interval.high.clip(max=worst)
             parts = zip(values.tolist(), *(end.tolist() for end in bounds), strict=True)
             intervals |= {name: Measured(*part) for name, part in zip(names, parts, strict=True)}
         return intervals

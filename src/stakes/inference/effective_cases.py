@@ -89,7 +89,7 @@ class Cells:
         return np.equal(self.classes[:, None], np.arange(self.n_classes)).astype(np.float64)
 
     @property
-    def degrees(self) -> FloatArray:
+    def most_degrees(self) -> FloatArray:
         """The most degrees of freedom (…): clusters that hold a case, less one; else inf."""
         if self.clusters is None:
             return np.full(self.weights.shape[:-1], np.inf)
@@ -136,7 +136,7 @@ def effective_degrees(cells: Cells, values: FloatArray, *, by_class: bool) -> Fl
     `values` (…, P, C) are those of P quantities in each cell.
     """
     if cells.clusters is None:
-        return cells.degrees[..., None]
+        return cells.most_degrees[..., None]
     strata, classes = (cells.indicator(by_class=each) for each in (by_class, True))
     weights = cells.weights[..., None, :]
     influence = _influence(weights, values, strata)
@@ -147,7 +147,7 @@ def effective_degrees(cells: Cells, values: FloatArray, *, by_class: bool) -> Fl
     # Clusters that are alike leave nothing but rounding.
     parts = np.where(parts > (1e-12 * (weights * np.abs(influence)) @ classes) ** 2, parts, 0.0)
     holders = np.sum(cells.clusters @ classes > 0, axis=-2)[..., None, :]
-    return degrees_of_parts(parts, holders, cells.degrees[..., None], by_class=by_class)
+    return degrees_of_parts(parts, holders, cells.most_degrees[..., None], by_class=by_class)
 
 
 def degrees_of_parts(
@@ -223,7 +223,7 @@ def _unseen(
     if cells.clusters is not None:
         size = _together(cells, _influence(weights, values, classes), classes, size)
         if strata.shape[-1] == 1:  # no prior is stated: a class without cases may have a share
-            size = np.where(possible, size, _in_one_place(cells, classes))
+            size = np.where(possible, size, in_one_place(cells))
             possible = np.ones_like(possible)
     shown = (weights * influence**2) @ classes
     total = weights @ strata
@@ -261,13 +261,13 @@ def _together(
     return alike_cases(case, between, plain, most)
 
 
-def _in_one_place(cells: Cells, classes: FloatArray) -> FloatArray:
+def in_one_place(cells: Cells) -> FloatArray:
     """How many cases of one class come together in a cluster, (…, 1, 1), from one to all of them.
 
     That is the design effect of the shares of the classes; all of them where there is one class.
     """
     assert cells.clusters is not None
-    sizes = cells.clusters @ classes  # (…, G, K)
+    sizes = cells.clusters @ cells.indicator(by_class=True)  # (…, G, K)
     of_cluster = sizes.sum(axis=-1, keepdims=True)
     mass = of_cluster.sum(axis=-2, keepdims=True)
     shares = _ratio(sizes.sum(axis=-2, keepdims=True), mass)
@@ -306,7 +306,7 @@ def _between(cells: Cells, influence: FloatArray, strata: FloatArray) -> FloatAr
     """Variance (…, P) between clusters."""
     assert cells.clusters is not None
     weights = cells.clusters / _outside(cells, strata)
-    return variance_between(weights @ np.swapaxes(influence, -1, -2), cells.degrees)
+    return variance_between(weights @ np.swapaxes(influence, -1, -2), cells.most_degrees)
 
 
 def _outside(cells: Cells, strata: FloatArray) -> FloatArray:

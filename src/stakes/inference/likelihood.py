@@ -86,7 +86,8 @@ class Support(Value):
     counts : (…, R, C) cases of these cells, perhaps fractional: effective numbers
     lowest, highest : (…, R) least and greatest value that is possible in each stratum
     degrees : (…)
-        Degrees of freedom of the threshold that these counts need: clusters less one; inf for cases
+        Degrees of freedom of the threshold that these counts need: those of `effective_cases`, at
+        most clusters less one; inf for cases
 
     Examples
     --------
@@ -260,8 +261,8 @@ def widened(
     """
     some = (variance > 0) & np.isfinite(estimate)
     middle = np.where(some, estimate, 0.0)
-    noise = np.sqrt(np.where(some, variance, 0.0) * np.where(some, threshold, 0.0))
-    low, high = (np.hypot(end - middle, noise) for end in bounds)  # squares might overflow
+    noise = np.sqrt(np.where(some, variance, 0.0)) * np.sqrt(np.where(some, threshold, 0.0))
+    low, high = (np.hypot(end - middle, noise) for end in bounds)  # products might overflow
     return np.where(some, middle - low, bounds[0]), np.where(some, middle + high, bounds[1])
 
 

@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, Label, Labels
+from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
 from stakes.inference.estimate import Measured
 from stakes.inference.likelihood import Support, upper_bound, widened
-from stakes.inference.losses import LossSample, bin_codes, times
+from stakes.inference.loss_bins import N_BINS, bin_codes, times
+from stakes.inference.losses import LossSample
 from stakes.inference.profile import profile_threshold
 from stakes.inference.sampled_costs import SampledCosts
 from stakes.inference.sampling import CostErrors, checked_added
@@ -100,10 +101,11 @@ class LossCosts(SampledCosts):
 
     @cached_property
     def _normalized(self) -> dict[str, Measured]:
-        losses, constant = self.losses, self.losses.loss(self.best_constant)
-        below = constant - losses.perfect
-        unit = losses.mean(below)
-        threshold = profile_threshold(self.level, np.asarray(losses.degrees))
+        losses = self.losses
+        below = losses.possible_loss(self.best_constant) - losses.possible.perfect
+        unit = losses.mean(below[: losses.truth.size])
+        # A ratio has the most degrees of freedom, as in `profile_normalized_interval`.
+        threshold = profile_threshold(self.level, np.asarray(losses.most_degrees))
         intervals = {}
         for name in self._systems:
             above = losses.loss(name) - losses.perfect + self._running(name)
@@ -215,15 +217,18 @@ def ratio_bounds(
     r"""Confidence bounds of a ratio of mean losses, E[above] / E[below], by profile likelihood.
 
     The test of :math:`E[a - \rho\, b] = 0` is inverted; an upper bound that no ratio reaches is
-    infinite. nan where the ratio is undefined.
+    infinite, and so is that of a constant decision that was perfect, if it would not be in a class
+    without cases. nan where the ratio is undefined.
 
     Parameters
     ----------
     sample : losses of all cases
-    above, below : (n,) numerator and denominator
+    above : (n,) numerator
+    below : denominator in each case and each stand-in
         Both are losses above perfect decisions, and not negative.
     threshold : quantile that the likelihood ratio may reach
-    most : (n,) the most that the decisions of `above` can cost each case; by default the costliest
+    most : the most that the decisions of `above` can cost each case and each stand-in; by default
+        the costliest
 
     Returns
     -------
@@ -240,13 +245,14 @@ def ratio_bounds(
     >>> round(low, 2), round(high, 2)
     (0.15, 4.16)
     """
-    unit = sample.mean(below)
-    if not (unit > 0 and np.isfinite(threshold)):
-        return (0.0, np.inf) if unit > 0 else (np.nan, np.nan)
-    reach = (sample.costliest if most is None else most) - sample.perfect
+    unit, highest = sample.mean(below[: above.size]), sample.largest(below)
+    if np.isnan(unit) or not (highest * sample.shares).any():
+        return np.nan, np.nan
+    if not np.isfinite(threshold):
+        return 0.0, np.inf
+    reach = (sample.possible.costliest if most is None else most) - sample.possible.perfect
     a, b, counts = _cells(sample, above, below, reach)
     costly, shares = sample._beyond(above, reach), sample.shares
-    highest = np.array([below[rows].max(initial=0.0) for rows in sample._strata])
     q = np.asarray(threshold)
 
     def greatest_mean(values: FloatArray, top: FloatArray) -> float:
@@ -261,6 +267,9 @@ def ratio_bounds(
 
     # Both functions are positive at the estimate and fall away from it, which gives brackets.
     # A ratio is accepted as long as some mean of a − ratio · b within the threshold reaches zero.
+    if not unit > 0:  # the constant decision was perfect: a case of an absent class shows it is not
+        start = _beyond_root(lambda ratio: -lower(ratio), 0.0)
+        return 0.0 if lower(0.0) >= 0 else _root(lower, 0.0, start), np.inf
     start = sample.mean(above) / unit
     low = 0.0 if lower(0.0) >= 0 else _root(lower, 0.0, start)
     return low, _root(upper, start, _beyond_root(upper, start))
@@ -270,23 +279,36 @@ def _cells(
     sample: LossSample, above: FloatArray, below: FloatArray, reach: FloatArray
 ) -> list[FloatArray]:
     """Means of two losses and counts, (R, C) each, in bins of the error of their ratio."""
-    unit = sample.mean(below)
+    seen = below[: above.size]
+    unit = sample.mean(seen)
     ratio = sample.mean(above) / unit if unit > 0 else 0.0
-    linear = above - ratio * below
+    linear = above - ratio * seen
     factors, parts = sample._factors(linear, (-ratio * below, reach - ratio * below)), []
     if sample.clusters is not None:  # the more cautious one of two design effects
         factors = np.minimum(factors, sample._factors(above, (0 * below, reach)))
     for rows, factor in zip(sample._strata, factors, strict=True):
-        codes = bin_codes(linear[rows], sample._repeats(rows))
+        codes = _pair_codes(linear[rows], seen[rows], sample._repeats(rows))
         weights = sample._own(rows)
         mass = np.bincount(codes, weights).astype(np.float64)
         safe = np.where(mass > 0, mass, 1.0)
-        means = [np.bincount(codes, times(loss[rows], weights)) / safe for loss in (above, below)]
+        means = [np.bincount(codes, times(loss[rows], weights)) / safe for loss in (above, seen)]
         parts.append([*means, mass * factor])
     size = max(len(part[0]) for part in parts)
     return [
         np.stack([np.pad(part[i], (0, size - len(part[i]))) for part in parts]) for i in range(3)
     ]
+
+
+def _pair_codes(linear: FloatArray, below: FloatArray, repeats: FloatArray | None) -> IntArray:
+    """A bin for each error of a ratio; in small samples, for each with its denominator.
+
+    Where the ratio is 0 or 1, cases of different losses may have the same error.
+    """
+    codes = bin_codes(linear, repeats)
+    if (below.size if repeats is None else repeats.sum()) > N_BINS:
+        return codes
+    pairs = np.column_stack([codes, below])
+    return np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _beyond_root(falling: Callable[[float], float], start: float) -> float:

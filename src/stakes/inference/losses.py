@@ -14,6 +14,10 @@ is decided changes none of them. Twice the largest loss allows for heavy tails, 
 cases may well bring more. The mean allows for rare mistakes: a sample without a single one still
 says what one would cost. ``docs/coverage.md`` says how often such intervals cover.
 
+A class without cases may have a share nonetheless. What its cases would cost is known from the
+costs that the cases of other classes would have if they were of that class: these stand-ins take
+part in d, and with clusters in the unseen mistakes of `effective_cases`, as in a table.
+
 Losses are (J, n): systems in rows, cases in columns.
 """
 
@@ -26,22 +30,23 @@ from typing import Any
 
 import numpy as np
 
+from stakes._arithmetic import table_of
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
 from stakes.inference.effective_cases import (
+    Cells,
     alike_cases,
     beyond_rounding,
     degrees_of_parts,
     design_factors,
+    in_one_place,
     unseen_mistake,
     variance_between,
 )
 from stakes.inference.likelihood import Support, stacked
+from stakes.inference.loss_bins import bins_of, times
 from stakes.inference.sampling import CostErrors, checked_added, checked_fitting
 
-_OUTER = 64  # losses on each side that are bins of their own
-_INNER = 384  # bins of equal width between them
-_SAMPLE = 4096  # losses of a sample that tells where the outer ones begin
 _POOLED = "repeats", "squared"
 
 
@@ -68,6 +73,8 @@ class LossSample:
         None where each row is one case
     squared : (n,) sums of the squared weights of the cases of each row; None where each row is one
         case
+    absent : stand-ins for the classes without cases, with the losses of the unaided systems alone
+        They are cases as if they were of such a class; None where nothing is known of such a class.
 
     Examples
     --------
@@ -95,9 +102,10 @@ class LossSample:
     bayes: frozenset[Label] = frozenset()
     repeats: FloatArray | None = None
     squared: FloatArray | None = None
+    absent: LossSample | None = None
 
     def only(self, part: IntArray) -> LossSample:
-        """The losses of some of the cases.
+        """The losses of some of the cases, without stand-ins for absent classes.
 
         Parameters
         ----------
@@ -119,7 +127,7 @@ class LossSample:
         names = ("costliest", "perfect", "reached", "truth", "weights", "clusters", *_POOLED)
         columns: dict[str, Any] = {name: getattr(self, name) for name in names}
         columns = {name: None if c is None else c[part] for name, c in columns.items()}
-        return replace(self, losses=self.losses[:, part], **columns)
+        return replace(self, losses=self.losses[:, part], absent=None, **columns)
 
     def loss(self, name: Label) -> FloatArray:
         """The losses (n,) of one system.
@@ -143,7 +151,7 @@ class LossSample:
         return np.asarray(self.losses[self.names.index(name)])
 
     def most(self, name: Label) -> FloatArray:
-        """The most (n,) that a system can cost each case.
+        """The most that a system can cost each case and, behind these, each stand-in.
 
         Parameters
         ----------
@@ -151,7 +159,7 @@ class LossSample:
 
         Returns
         -------
-        the largest possible loss of each case, (n,)
+        the largest possible loss of each case, (n,), or of (n + A,) with A stand-ins
 
         Examples
         --------
@@ -161,9 +169,24 @@ class LossSample:
         >>> sample.most("a")
         array([3., 3., 3.])
         """
-        if self.reached is None or name not in self.bayes:
-            return self.costliest
-        return np.maximum(self.reached, self.loss(name))  # a tied decision may cost this case more
+        most = self.costliest
+        if self.reached is not None and name in self.bayes:
+            most = self.reached
+            if name in self.names:  # a tied decision may cost this case more
+                most = np.maximum(most, self.loss(name))
+        return most if self.absent is None else np.append(most, self.absent.most(name))
+
+    @cached_property
+    def possible(self) -> LossSample:
+        """The cases and the stand-ins together, without systems: what decisions can cost."""
+        if self.absent is None:
+            return self
+        weights = np.append(self._weights(slice(None)), self.absent._weights(slice(None)))
+        columns: dict[str, Any] = dict.fromkeys(("clusters", "reached", "absent", *_POOLED))
+        for name in ("costliest", "perfect", "truth"):
+            columns[name] = np.append(getattr(self, name), getattr(self.absent, name))
+        empty = np.empty((0, weights.size))
+        return replace(self, names=(), losses=empty, weights=weights, **columns)
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -373,7 +396,7 @@ class LossSample:
     # Likelihoods ---------------------------------------------------------------------------------
 
     @property
-    def degrees(self) -> float:
+    def most_degrees(self) -> float:
         """The most degrees of freedom: clusters less one; inf for cases."""
         return np.inf if self.clusters is None else self._n_clusters - 1.0
 
@@ -396,10 +419,10 @@ class LossSample:
         >>> sample.cost_support("a").counts
         array([[2., 1.]])
         """
-        loss = self.loss(name)
-        least = [self.perfect[rows].min(initial=np.inf) for rows in self._strata]
+        loss, perfect = self.loss(name), self.possible.perfect
+        least = [perfect[rows].min(initial=np.inf) for rows in self.possible._strata]
         lowest = np.where(np.isinf(least), 0.0, least)
-        reach = self.perfect, self.most(name)
+        reach = perfect, self.most(name)
         return self._support(loss, self._beyond(loss, reach[1]), lowest, reach)
 
     def costs_support(self, names: Labels) -> Support:
@@ -472,24 +495,69 @@ class LossSample:
         return stacked([self.difference_support(name, base) for name in names])
 
     def _range(self, name: Label) -> tuple[FloatArray, FloatArray]:
-        """The least and the most (n,) that a system can cost each case."""
+        """The least and the most that a system can cost each case and each stand-in."""
         if self.names.index(name) < len(self.names) - self.unaided:
-            return self.perfect, self.most(name)
-        return self.loss(name), self.loss(name)
+            return self.possible.perfect, self.most(name)
+        loss = self.possible_loss(name)
+        return loss, loss
+
+    def possible_loss(self, name: Label) -> FloatArray:
+        """The losses of an unaided system in all cases and, behind these, in each stand-in.
+
+        Parameters
+        ----------
+        name : name of the system
+
+        Returns
+        -------
+        losses, (n,), or (n + A,) with A stand-ins
+
+        Examples
+        --------
+        >>> names, losses, most = ("always 0",), np.array([[1.0, 1.0]]), np.full(2, 3.0)
+        >>> columns = names, losses, most, 0 * most
+        >>> sample = LossSample(*columns, np.array([0, 0]), 2, None, None, True, None, unaided=1)
+        >>> missed = replace(sample, losses=3 * losses, truth=np.array([1, 1]))
+        >>> replace(sample, absent=missed).possible_loss("always 0")
+        array([1., 1., 3., 3.])
+        """
+        loss = self.loss(name)
+        return loss if self.absent is None else np.append(loss, self.absent.loss(name))
 
     def _beyond(self, values: FloatArray, reach: FloatArray) -> FloatArray:
         """The value of the pseudo-case in each stratum, (R,); see the docstring of this module."""
         parts = []
-        for rows, typical in zip(self._strata, self._typical(reach), strict=True):
+        typical = self.possible._typical(reach)
+        for rows, mean, most in zip(self._strata, typical, self.largest(reach), strict=True):
             seen = float(values[rows].max(initial=0.0))
-            largest = float(reach[rows].max(initial=0.0))
-            parts.append(max(seen, min(2 * max(seen, typical), largest)))
+            parts.append(max(seen, min(2 * max(seen, mean), most)))
         return np.array(parts)
+
+    def largest(self, reach: FloatArray) -> FloatArray:
+        """The largest of what is possible in each stratum, and 0 at the least.
+
+        Parameters
+        ----------
+        reach : what is possible in each case and each stand-in
+
+        Returns
+        -------
+        the largest, (R,)
+
+        Examples
+        --------
+        >>> losses, truth, most = np.array([[1.0, 1.0]]), np.array([0, 0]), np.array([2.0, 3.0])
+        >>> names = ("a",)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.largest(most)
+        array([3.])
+        """
+        return np.array([reach[rows].max(initial=0.0) for rows in self.possible._strata])
 
     @property
     def beyond_all(self) -> float:
         """More than any mean loss is expected to be: what the costliest case costs."""
-        return float(self.costliest.max(initial=0.0))
+        return float(self.possible.costliest.max(initial=0.0))
 
     @cached_property
     def _class_mass(self) -> FloatArray:
@@ -511,7 +579,7 @@ class LossSample:
     ) -> Support:
         """Values in bins, stratum by stratum, with effective numbers of cases.
 
-        `reach` is the least and the most (n,) that is possible in each case.
+        `reach` is the least and the most that is possible in each case and each stand-in.
         """
         # The likelihood iterates over cells: a few hundred bins in place of a million losses.
         binned = [
@@ -564,7 +632,7 @@ class LossSample:
             variance = max(float(usual), float(self._squares(slice(None)) @ squares))
         if self.clusters is not None:
             sums, known, [degrees] = self._cluster_sums(influence[None])
-            variance = max(variance, variance_between(sums.T, np.asarray(self.degrees)).item())
+            variance = max(variance, variance_between(sums.T, np.asarray(self.most_degrees)).item())
         unseen = self._unseen(values, squares, reach)
         return design_factors(plain, kish, np.asarray(variance), known, unseen), degrees
 
@@ -574,13 +642,16 @@ class LossSample:
         """What one unseen mistake of each class adds to either variance, (K,), for each reach."""
         size, shown = np.ones(self.n_classes), np.zeros(self.n_classes)
         influence = np.zeros((len(reach), self.n_classes))
-        for k in np.flatnonzero(self._class_mass > 0).tolist():
-            r = 0 if self.prior is None else k
-            rows, share = np.flatnonzero(self.truth == k), self.shares[r] / self._masses[r]
-            weights = self._weights(rows)
+        for k in np.flatnonzero(self.possible._class_mass > 0).tolist():
+            r, seen = 0 if self.prior is None else k, self._class_mass[k] > 0
+            if not seen and (self.prior is not None or self.clusters is None):
+                continue
             stratum = self._strata[r]
             mean = np.average(values[stratum], weights=self._weights(stratum))
-            size[k], shown[k] = self._alike(values, rows), weights @ squares[rows]
+            rows, share = np.flatnonzero(self.possible.truth == k), self.shares[r] / self._masses[r]
+            weights = self.possible._weights(rows)
+            size[k] = self._alike(values, rows) if seen else self._in_one_place
+            shown[k] = weights @ squares[rows] if seen else 0.0
             for bound, out in zip(reach, influence, strict=True):
                 extreme = float(np.average(bound[rows], weights=weights))
                 out[k] = float(beyond_rounding(extreme - mean, extreme)) * share
@@ -597,61 +668,21 @@ class LossSample:
         plain, most = float(weights @ apart**2), float(masses @ masses / masses.sum())
         return float(alike_cases(*map(np.asarray, (case, sums @ sums, plain, most))))
 
+    @cached_property
+    def _in_one_place(self) -> float:
+        """How many cases of one class come together in a cluster."""
+        assert self.clusters is not None
+        sizes = table_of(
+            self.weights,
+            [self.clusters, self.truth],
+            (int(self.clusters.max()) + 1, self.n_classes),
+        )
+        squares = None
+        if not self.whole:
+            squares = table_of(self._squares(slice(None)), [self.truth], (self.n_classes,))
+        classes = np.arange(self.n_classes)
+        return in_one_place(Cells(sizes.sum(axis=0), classes, classes.size, squares, sizes)).item()
+
     def _kish(self, rows: IntArray | slice) -> float:
         weights = self._weights(rows)
         return float(self._squares(rows).sum() / weights.sum()) if weights.any() else 1.0
-
-
-# A few hundred bins in place of a million losses -------------------------------------------------
-
-
-def times(values: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Values times weights; as they are where each counts once."""
-    return values if weights is None else values * weights
-
-
-def bin_codes(values: FloatArray, repeats: FloatArray | None = None) -> IntArray:
-    """A bin for each value: the outermost have their own, those between share bins of one width."""
-    n_cases = values.size if repeats is None else repeats.sum()
-    if n_cases <= 2 * _OUTER + _INNER:
-        return np.unique(values, return_inverse=True)[1].reshape(-1)
-    low, high = value_at_rank(values, _OUTER, repeats), -value_at_rank(-values, _OUTER, repeats)
-    # Where all inner values are equal they share one bin.
-    codes = np.full(values.size, _INNER // 2) if low == high else _even(values, low, high)
-    below, above = np.flatnonzero(values < low), np.flatnonzero(values > high)
-    codes[below] = _INNER + np.arange(below.size)
-    codes[above] = _INNER + _OUTER + np.arange(above.size)
-    return codes
-
-
-def value_at_rank(values: FloatArray, place: int, repeats: FloatArray | None = None) -> float:
-    """The value at a given rank near the lowest; most values are compared only once.
-
-    A partition of all values would move each of them; a sample gives a bound below which to look.
-    Values that stand for several cases are few, and they are simply sorted.
-    """
-    if repeats is not None:
-        order = np.argsort(values, kind="stable")
-        return float(values[order[np.searchsorted(np.cumsum(repeats[order]), place, side="right")]])
-    sample = np.sort(values[:: 1 + values.size // _SAMPLE])
-    few = values[values <= sample[min(4 * place * len(sample) // values.size + 9, len(sample) - 1)]]
-    return float(np.partition(few if few.size > place else values, place)[place])
-
-
-def _even(values: FloatArray, low: float, high: float) -> IntArray:
-    # The small addition keeps equal losses, which rounding may separate, in the same bin.
-    places = (values - low) * (_INNER / (high - low)) + 1e-9
-    return np.clip(places, 0, _INNER - 1).astype(np.intp)
-
-
-def bins_of(
-    values: FloatArray, weights: FloatArray | None, repeats: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Means and counts of the bins that hold a case."""
-    if not values.size:
-        return np.zeros(1), np.zeros(1)
-    codes = bin_codes(values, repeats)
-    counts = np.bincount(codes, weights)
-    occupied = counts > 0
-    sums = np.bincount(codes, times(values, weights))
-    return sums[occupied] / counts[occupied], counts[occupied].astype(np.float64)

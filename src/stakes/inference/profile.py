@@ -16,7 +16,7 @@ from stakes._check import BoolArray, FloatArray
 from stakes.errors import InputError
 from stakes.inference.effective_cases import Cells, effective_factors
 from stakes.inference.estimate import Interval
-from stakes.inference.likelihood import profile_bounds
+from stakes.inference.likelihood import profile_bounds, widened
 from stakes.inference.normals import t_quantile
 from stakes.inference.schemes import Clusters
 from stakes.inference.supports import (
@@ -32,7 +32,7 @@ from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts, JointTally
 
 _STEPS = 50  # Dinkelbach's method needs about six
-_FARTHEST = 1e12  # times the largest ratio of two costs; bounds beyond are infinite
+_LARGEST_RATIO = 1e12  # times the largest ratio of two costs; bounds beyond are infinite
 MOST_BLIND = 256  # blind decisions considered; if there are more, the cheapest ones on these data
 
 
@@ -110,6 +110,8 @@ def profile_normalized_interval(
     squares: object = None,
     scheme: Clusters | None = None,
     added: FloatArray | float = 0.0,
+    estimate: FloatArray | float = 0.0,
+    variance: FloatArray | float = 0.0,
 ) -> Interval:
     r"""Interval of the normalised cost, where 0 is perfect and 1 is the best blind decision.
 
@@ -119,6 +121,11 @@ def profile_normalized_interval(
     each d the test of :math:`E[r - \rho\, r_d] = 0` is inverted, and the bounds are the largest of
     the lower and the largest of the upper bounds, so that ties between blind decisions do no harm.
     Where a class has no cases a blind decision may be perfect, and the upper bound is infinite.
+
+    With clusters a stated prior leaves a cost, with the degrees of freedom of costs. A ratio has
+    the most that clusters have, one less than their number; its numbers of cases are the more
+    cautious ones of two design effects. A further error of the estimate widens the bounds at the
+    threshold that they were made with.
 
     nan where some decision is the best one for every class: it is perfect without looking. `added`
     (…) is what a system costs per case besides its decisions; the other arguments are those of
@@ -133,6 +140,8 @@ def profile_normalized_interval(
     squares : the same sums with squared weights; None for cases that count once
     scheme : what was drawn at random; None takes it from the tally
     added : costs per case besides those of decisions, by system
+    estimate, variance : (…)
+        The normalised cost, and the variance of a further error that it has, if any; see `widened`.
 
     Returns
     -------
@@ -150,18 +159,19 @@ def profile_normalized_interval(
     added = _check.floats("added", added)
     regret = problem.regret()
     if regret.prior is not None:
-        cost = profile_interval(
-            counts, regret, level, reachable=reachable, squares=squares, scheme=scheme
-        )
+        support = cost_support(counts, regret, reachable=reachable, squares=squares, scheme=scheme)
+        threshold = profile_threshold(level, support.degrees)
         naive = (regret.prior @ regret.costs).min()
         unit = naive if naive > 0 else np.nan
-        return _interval((cost.low + added) / unit, (cost.high + added) / unit, level)
-    prior_of(counts, problem)  # refuses other labels
-    cells = sampled_cells(counts, squares, scheme)
-    able = checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
-    threshold = profile_threshold(level, cells.degrees)
-    low, high = normalized_bounds(cells, able, regret.costs, threshold, np.asarray(added))
-    return _interval(low, high, level)
+        low, high = ((end + added) / unit for end in profile_bounds(support, threshold))
+    else:
+        prior_of(counts, problem)  # refuses other labels
+        cells = sampled_cells(counts, squares, scheme)
+        able = checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
+        threshold = profile_threshold(level, cells.most_degrees)
+        low, high = normalized_bounds(cells, able, regret.costs, threshold, np.asarray(added))
+    more = np.asarray(estimate), np.asarray(variance)
+    return _interval(*widened(more[0], (low, high), threshold, more[1]), level)
 
 
 def profile_threshold(level: float, degrees: FloatArray) -> FloatArray:
@@ -237,7 +247,7 @@ def normalized_bounds(
     high = _greatest_ratio(losses, blind, counts, possible, ratio, goal)
     # Clusters that say next to nothing have no upper bound; where nothing but rounding bounds the
     # ratio, it must not exclude what was observed.
-    bounded = known & some & (high <= _FARTHEST * top)
+    bounded = known & some & (high <= _LARGEST_RATIO * top)
     high = np.where(bounded, np.maximum(high, ratio), np.inf)
     low = np.where(known, np.where(some, np.minimum(low, ratio), low), 0.0)
     undefined = (regrets.max(axis=0) == 0).any()

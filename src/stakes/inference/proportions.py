@@ -12,7 +12,9 @@ from stakes.inference.supports import sampled_cells
 from stakes.tally import Counts
 
 _STEPS = 60  # bisections of an interval of logarithms: down to the last digit
-_FARTHEST = 60.0  # logarithm of a ratio of proportions that no table of float64 cases reaches
+_LARGEST_LOG_RATIO = (
+    60.0  # logarithm of a ratio of proportions that no table of float64 cases reaches
+)
 
 
 def effective_counts(
@@ -46,7 +48,7 @@ def effective_counts(
     cells = sampled_cells(counts, squares, scheme)
     factors = effective_factors(cells, values.reshape(1, -1), None, by_class=True)[..., 0, :]
     shape = (*cells.weights.shape[:-1], counts.n_classes, counts.n_decisions)
-    return cells.weights.reshape(shape) * factors[..., None], cells.degrees
+    return cells.weights.reshape(shape) * factors[..., None], cells.most_degrees
 
 
 def ratio_of_proportions_bounds(
@@ -79,9 +81,11 @@ def ratio_of_proportions_bounds(
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = np.log(share[..., 0]) - np.log(share[..., 1])
     # Without hits of one the ratio is 0 or infinite, and the search starts at that end.
-    start = np.nan_to_num(np.clip(centre, -_FARTHEST, _FARTHEST))
+    start = np.nan_to_num(np.clip(centre, -_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO))
     low, high = (
-        np.exp(_crossing(hits, cases, threshold, start, np.full_like(start, side * _FARTHEST)))
+        np.exp(
+            _crossing(hits, cases, threshold, start, np.full_like(start, side * _LARGEST_LOG_RATIO))
+        )
         for side in (-1, 1)
     )
     nothing = np.isinf(threshold) | ~(cases > 0).all(axis=-1)

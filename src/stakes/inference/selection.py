@@ -159,9 +159,10 @@ def contenders(
     errors are taken along fixed directions, and their length is integrated by formula; for two
     systems the interval is that of the difference alone. Systems that decide alike stay together.
 
-    With clusters D is Student's t with G − 1 degrees of freedom, and the likelihood is that of the
-    cases divided by the design effect. Fewer than 30 clusters do not show how the differences
-    depend on each other; the correction is then Bonferroni's. With one cluster all systems stay.
+    With clusters D is Student's t with the fewest degrees of freedom that the difference of a
+    system to the cheapest one has (see `effective_cases`), and the likelihood is that of the cases
+    divided by the design effect. Fewer than 29 degrees do not show how the differences depend on
+    each other; the correction is then Bonferroni's. With one cluster all systems stay.
 
     Parameters
     ----------

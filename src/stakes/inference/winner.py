@@ -192,7 +192,7 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     :math:`b^{(\nu - 1) / 2} e^{-bq/2}`, ν the effective number of dimensions of the errors and
     q = ν · spread / noise; right on average over many
     comparisons. Systems that are no contenders have 0. Two systems in few clusters: Student's
-    :math:`T_{G-1}(gap / se)`.
+    :math:`T_\delta(gap / se)` with the degrees of freedom δ of `contenders`.
 
     A standard error knows nothing of expensive mistakes that no case shows, and the intervals do.
     An error is therefore never smaller than that of the interval (`Contenders.standard_errors`),
