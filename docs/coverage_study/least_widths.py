@@ -24,7 +24,7 @@ from coverage_study.populations import FloatArray
 from coverage_study.tables import Pair, World
 from stakes.inference import Support, profile_bounds, profile_threshold
 
-__all__ = ["DESIGNS", "RareCosts", "row_of"]
+__all__ = ["DESIGNS", "RareCosts", "percentile_ends", "row_of", "support_of"]
 
 PREVALENCE, CASES = 0.002, 10_000  # where widths miss their goal
 FARTHEST, STEPS = 25.0, 600  # costs that are looked at, in misses from the true one, and how many
@@ -97,13 +97,10 @@ def _among(there: FloatArray, here: FloatArray, share: float) -> float:
 def row_of(design: RareCosts, samples: int, seed: int) -> dict[str, Any]:
     """Mean widths over that of the percentile bootstrap: the least ones, and of our intervals."""
     counts = design.draw(samples, np.random.default_rng(seed))
-    low, high = np.stack([_percentiles(design, row) for row in counts], axis=1)
+    low, high = percentile_ends(design, counts)
     usual = float(np.mean(high - low))
-    values = np.array([0, *design.values]) / 10
-    table = np.concatenate([design.n_cases - counts.sum(axis=1, keepdims=True), counts], axis=1)
-    grid = np.broadcast_to(values, (samples, 1, values.size))
-    support = Support(grid, table[:, None], grid.min(axis=-1), grid.max(axis=-1))
-    ends = profile_bounds(support, profile_threshold(LEVEL, np.asarray(np.inf)))
+    threshold = profile_threshold(LEVEL, np.asarray(np.inf))
+    ends = profile_bounds(support_of(design, counts), threshold)
     tail = 1 - LEAST_SHARE
     least = {
         "known": {-1: (0.0, tail), 1: (tail, 0.0)},
@@ -116,10 +113,19 @@ def row_of(design: RareCosts, samples: int, seed: int) -> dict[str, Any]:
     return {"percentile": covers, **widths, "ours": ours}
 
 
-def _percentiles(design: RareCosts, counts: FloatArray) -> FloatArray:
-    """Both ends of the percentile bootstrap, without simulation error."""
-    law = np.cumsum(design.with_shares(counts / design.n_cases).law())
-    return np.searchsorted(law, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) / 10 - MOST_TOTAL
+def support_of(design: RareCosts, counts: FloatArray) -> Support:
+    """The supports of samples, with so many cases of each value (samples, V)."""
+    values = np.array([0, *design.values]) / 10
+    table = np.concatenate([design.n_cases - counts.sum(axis=1, keepdims=True), counts], axis=1)
+    grid = np.broadcast_to(values, (len(counts), 1, values.size))
+    return Support(grid, table[:, None], grid.min(axis=-1), grid.max(axis=-1))
+
+
+def percentile_ends(design: RareCosts, counts: FloatArray) -> FloatArray:
+    """Both ends (2, samples) of the percentile bootstrap, in misses, without simulation error."""
+    laws = [np.cumsum(design.with_shares(row / design.n_cases).law()) for row in counts]
+    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    return np.stack([np.searchsorted(law, tails) / 10 - MOST_TOTAL for law in laws], axis=1)
 
 
 def _designs() -> dict[str, RareCosts]:

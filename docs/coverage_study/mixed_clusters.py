@@ -30,33 +30,38 @@ class Mixed:
     miss: float  # what a miss costs; a false alarm costs 1
     errors: tuple[float, float]  # rates of false alarms and of misses
     prior: bool = False  # whether the prevalence is stated
+    strays: float = 0.0  # share of the second class in clusters of the first
 
     @property
     def shares(self) -> str:
         """How the share of the second class is drawn, in words."""
         if self.concentration is None:
-            return "one class each"
+            return "one class each" + f", {100 * self.strays:g} % strays" * (self.strays > 0)
         part = self.prevalence * self.concentration
         return f"Beta({part:g}, {self.concentration - part:g})"
 
     @property
     def problem(self) -> Problem:
         """What is at stake."""
-        prior = [1 - self.prevalence, self.prevalence] if self.prior else None
+        prior = self.class_shares if self.prior else None
         return Problem([[0, 1], [self.miss, 0]], prior=prior)
+
+    @property
+    def class_shares(self) -> FloatArray:
+        """The shares of the two classes, strays included."""
+        share = self.prevalence + (1 - self.prevalence) * self.strays
+        return np.array([1 - share, share])
 
     @property
     def truth(self) -> FloatArray:
         """The true cost and normalised cost."""
-        alarm, missed = self.errors
-        blind = min(1 - self.prevalence, self.prevalence * self.miss)
-        cost = (1 - self.prevalence) * alarm + self.prevalence * missed * self.miss
-        return np.array([cost, cost / blind])
+        cost = self.class_shares @ np.multiply(self.errors, [1, self.miss])
+        return np.array([cost, cost / (self.class_shares @ self.problem.costs).min()])
 
     def draw(self, samples: int, rng: np.random.Generator) -> Counts:
         """Data sets, clusters first."""
         shape = self.clusters, samples, self.cases
-        share = np.asarray(rng.random(shape[:2]) < self.prevalence, dtype=np.float64)
+        share = np.where(rng.random(shape[:2]) < self.prevalence, 1.0, self.strays)
         if self.concentration is not None:
             part = self.prevalence * self.concentration
             share = rng.beta(part, self.concentration - part, shape[:2])
@@ -68,8 +73,11 @@ class Mixed:
         return Counts(np.stack(cells, axis=-1).reshape(*shape[:2], 2, 2))
 
 
-def _rare(clusters: int, cases: int, prevalence: float, concentration: float | None) -> Mixed:
-    return Mixed(clusters, cases, prevalence, concentration, miss=20.0, errors=(0.05, 0.1))
+def _rare(
+    clusters: int, cases: int, prevalence: float, concentration: float | None, strays: float = 0.0
+) -> Mixed:
+    sizes = clusters, cases, prevalence, concentration
+    return Mixed(*sizes, miss=20.0, errors=(0.05, 0.1), strays=strays)
 
 
 def _one_class(clusters: int, *, prior: bool) -> Mixed:
@@ -80,6 +88,9 @@ DESIGNS = (
     _rare(12, 100, 0.05, 1.0),
     _rare(12, 100, 0.03, 2.0),
     _rare(20, 50, 0.05, 1.0),
+    _rare(8, 50, 0.05, None, strays=0.01),
+    _rare(12, 100, 0.05, None, strays=0.002),
+    _rare(20, 50, 0.05, None, strays=0.002),
     _rare(20, 50, 0.03, None),
     _rare(40, 25, 0.03, None),
     *(_one_class(count, prior=prior) for prior in (False, True) for count in (8, 12, 20, 50)),
@@ -98,7 +109,7 @@ def row_of(design: Mixed, samples: int, seed: int) -> dict[str, Any]:
 
 def _saving_covered(design: Mixed, counts: Counts) -> npt.NDArray[np.bool_]:
     """Whether the saving over the blind decision that was the cheapest of each data set is."""
-    problem, shares = design.problem, np.array([1 - design.prevalence, design.prevalence])
+    problem, shares = design.problem, design.class_shares
     masses = counts.values.sum(axis=(0, -1))
     seen = shares if design.prior else masses / masses.sum(axis=-1, keepdims=True)
     cheapest = np.broadcast_to((seen @ problem.costs).argmin(axis=-1), len(masses))

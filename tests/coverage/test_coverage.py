@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import poisson
+from scipy.stats import norm, poisson
 
 from stakes import evaluate
 from stakes.calibration import Select
-from stakes.inference import compare, cost_moments, max_t
+from stakes.inference import Support, compare, cost_moments, max_t, profile_bounds, profile_ratio
 from stakes.inference.schemes import AllCases
 from stakes.tally import JointCounts
 
@@ -45,6 +45,7 @@ from coverage_study import (  # noqa: E402
     intervals,
     least_widths,
     mixed_clusters,
+    narrower_ends,
     reports,
     words,
 )
@@ -262,6 +263,46 @@ def test_what_the_page_says_about_the_goal_of_the_width_is_what_the_bounds_say()
     for row in (cost, difference, stated):
         assert row["known"] < 1
         assert row["level"] < row["ours"] < 1.15 * row["level"]
+
+
+@pytest.mark.parametrize("name", ["2.5 ± 2 tanh(θ / 2) %", "2.5 + 2.5 or − 1.5 tanh(θ / 2) %"])
+def test_unequal_ends_are_where_the_likelihood_ratio_is_what_it_may_be_there(name):
+    ends, n = narrower_ends.RULES[name], 10_000
+    for gains, losses in ((2, 3), (0, 5), (8, 1), (0, 0)):
+        table = np.array([[n - gains - losses, gains, losses]], dtype=float)
+        support = Support(np.array([[0.0, 1.0, -1.0]]), table, -np.ones(1), np.ones(1))
+        low, high = ends.bounds(support, n)
+        assert low < gains - losses < high
+        for end, sign in ((low, -1), (high, 1)):
+            share = 0.025 + (ends.more if sign * end > 0 else ends.less) * np.tanh(sign * end / 2)
+            assert profile_ratio(support, end / n) == pytest.approx(norm.isf(share) ** 2, rel=1e-6)
+
+
+def test_the_worst_rate_is_found_as_by_plain_loops():
+    equal, n, least = narrower_ends.RULES["3 % at each end"], 10_000, 1.0
+    rates = [(3.0, 0.5), (0.25, 7.0), (5.0, 5.0)]
+    for up, down in rates:
+        covered = 0.0
+        for gains in range(30):
+            for losses in range(30):
+                table = np.array([[n - gains - losses, gains, losses]], dtype=float)
+                support = Support(np.array([[0.0, 1.0, -1.0]]), table, -np.ones(1), np.ones(1))
+                low, high = profile_bounds(support, norm.isf(0.03) ** 2)
+                if low <= (up - down) / n <= high:
+                    covered += poisson.pmf(gains, up) * poisson.pmf(losses, down)
+        least = min(least, covered)
+    assert narrower_ends.worst(equal, (1.0, -1.0), rates) == pytest.approx(least, abs=1e-6)
+
+
+def test_no_ends_that_are_narrow_enough_cover_at_all_rates():
+    """What the page concludes from its table."""
+    ours, *others = (row for row in ROWS if row["section"] == "ends")
+    goal, least = intervals.WIDEST, 100 * intervals.LEAST_SHARE
+    assert min(ours["one kind"], ours["two kinds"]) >= least
+    for name in least_widths.DESIGNS:
+        narrow = [row for row in others if round(row.get(name, np.inf), 2) <= goal]
+        assert narrow
+        assert all(min(row.get("one kind", 100), row["two kinds"]) < least for row in narrow)
 
 
 # Bootstraps --------------------------------------------------------------------------------------
