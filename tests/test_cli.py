@@ -28,7 +28,7 @@ import stakes.cli
 from stakes import Limit, Problem, Report, Scores, bayes_decisions, evaluate, shift_prior
 from stakes._expression import Name
 from stakes.calibration import Affine, Isotonic, Temperature, from_json
-from stakes.cli.audit import _disagreement
+from stakes.cli.audit import _outcome
 from stakes.cli.commands import stakes as command
 from stakes.cli.fail_if import Values
 from stakes.cli.options import CALIBRATORS
@@ -126,6 +126,29 @@ def test_models_are_guessed_and_the_guess_is_printed():
         "poor_prob: P(fraud) in poor_prob. "
         "Not read: discount; if one is a model, name all.\n"
     )
+
+
+def test_all_columns_that_were_not_read_are_counted_those_of_fractions_first():
+    columns = {
+        "truth": Y.tolist(),
+        "p_good": GOOD,
+        "place": SITE,
+        "amount": POOR,
+        "note": ["x"] * N,
+    }
+    pyarrow.parquet.write_table(pa.table(columns), "named.parquet")
+    done = run("evaluate", "named.parquet", "-p", "fraud.toml", *FAST)
+    assert "Not read: amount, place, note; if one is a model, name all.\n" in done.stderr
+    columns |= {f"more_{k}": SITE for k in range(3)}
+    pyarrow.parquet.write_table(pa.table(columns), "named.parquet")
+    done = run("evaluate", "named.parquet", "-p", "fraud.toml", *FAST, "--by", "place")
+    told = "Not read: amount, note, more_0, more_1, more_2; if one is a model, name all.\n"
+    assert told in done.stderr
+    done = run("evaluate", "named.parquet", "-p", "fraud.toml", *FAST)
+    told = (
+        "Not read: amount, place, note, more_0, more_1 and 1 more; if one is a model, name all.\n"
+    )
+    assert told in done.stderr
 
 
 def test_options_reach_the_library():
@@ -369,7 +392,8 @@ BAD = {
     "no probabilities": (
         ("evaluate", "big.csv", "-p", "fraud.toml", "--model", "p"),
         "model p (column 'p' of big.csv) must hold probabilities in [0, 1]; 1 of 2 does not, the "
-        "first being 1.5 at position 1. Pass raw scores as scores",
+        "first being 1.5 at position 1. Raw scores are for --scores; stakes calibrate turns them "
+        "into probabilities.",
     ),
     "gaps": (
         ("evaluate", "gap.csv", "-p", "fraud.toml", "--model", "new=p"),
@@ -415,7 +439,10 @@ BAD = {
     ),
     "an unknown option": (("evaluate", "rows.csv", "--none"), "--none"),
     "an unknown command": (("none",), "No such command 'none'"),
-    "no command": (("problem",), "Missing command"),
+    "no command": (
+        ("problem",),
+        "Missing command after stakes problem. Write check or new or show.",
+    ),
     "a missing folder": (
         ("evaluate", "rows.csv", "-p", "fraud.toml", "--html", "none/out.html"),
         "there is no folder none",
@@ -456,8 +483,8 @@ BAD = {
         ("decide", "big.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
         "rows 0 to 1 of the file (counted from 0): column p of big.csv must hold probabilities in "
         "[0, 1]; 1 of 2 does not, "
-        "the first being 1.5 at position 1. Pass raw scores as scores (Scores, or a ScoreTable), "
-        "or have a calibrator turn them into probabilities.",
+        "the first being 1.5 at position 1. Raw scores are for --scores; stakes calibrate turns "
+        "them into probabilities.",
     ),
     "no rows": (
         ("decide", "header.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
@@ -466,6 +493,62 @@ BAD = {
     "a problem without prior": (
         ("decide", "rows.csv", "-p", "free.toml", "--model", "good", "-o", "out.csv", *MOVED),
         "free.toml must state a prior",
+    ),
+    "limits without the rule that keeps them": (
+        ("decide", "rows.csv", "-p", "limited.toml", "--model", "good", "-o", "out.csv"),
+        "limited.toml must have no limits without --rule, which knows their prices; it has "
+        "'block: at most 20 % of cases'. Write a rule with stakes evaluate --rule-out, or leave "
+        "the limits out.",
+    ),
+    "nothing to decide by": (
+        ("decide", "rows.csv", "-o", "out.csv"),
+        "--rule or --problem must say how to decide; both are missing. Add one.",
+    ),
+    "a problem without costs": (
+        ("problem", "check", "empty.toml"),
+        "beside them only classes, decisions, prior, answers, limits and unit; it holds neither. "
+        "Add one.",
+    ),
+    "a problem with a key of its own": (
+        ("problem", "check", "own.toml"),
+        "limits and unit; it holds 'currency'. Remove it, or correct its name.",
+    ),
+    "a limit that is no size": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml", *BOTH, "--memory-limit", "lots"),
+        "--memory-limit must be a number of bytes such as 2GiB; got 'lots'. Write a number",
+    ),
+    "a key with fractions": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml", *BOTH, "--key", "good"),
+        "--key must be a column of whole numbers; 'good' of rows.csv is of type Float64.",
+    ),
+    "groups by measurements": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml", *BOTH, "--by", "poor"),
+        "stakes: --by (column 'poor' of rows.csv) must hold labels",
+    ),
+    "a guessed column beyond one": (
+        ("evaluate", "beyond.csv", "-p", "fraud.toml"),
+        "Raw scores are for --scores; stakes calibrate turns them into probabilities. The column "
+        "was guessed to be a model by its name: to leave it out, name all models that you want.",
+    ),
+    "a map of raw scores that takes probabilities": (
+        (
+            *("calibrate", "fit", "big.csv", "-p", "fraud.toml", "--model", "p"),
+            *("-o", "map.json", "--method", "beta"),
+        ),
+        "stakes: --model must hold probabilities in [0, 1]; 1 of 2 does not",
+    ),
+    "a column without entries": (
+        ("evaluate", "hollow.csv", "-p", "fraud.toml", "--model", "p"),
+        "2 of 2 rows hold something else, most often nothing. The column is empty: name another",
+    ),
+    "JSON that is no report": (
+        ("diff", "other.json", "other.json"),
+        "other.json must be a report; it is JSON without a schema. Write one with stakes evaluate "
+        "--json.",
+    ),
+    "a baseline that is not there": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml", *BOTH, "--baseline", "odl"),
+        "--baseline must be the name of a model or of a system, or an earlier report; got 'odl'.",
     ),
     "a problem that exists": (("problem", "new", "fraud.toml"), "it is there already"),
 }
@@ -476,6 +559,12 @@ def test_bad_input_is_one_sentence_and_exit_code_two(what, folder):
     Path("big.csv").write_text("truth,p,a,b\nlegit,0.5,0.5,0.9\nfraud,1.5,0.5,0.5\n")
     Path("gap.csv").write_text("truth,p,w\nlegit,,-1.5\nfraud,nan,1\nlegit,0.5,1\n")
     Path("header.csv").write_text("truth,p\n")
+    Path("beyond.csv").write_text("truth,p_new\nlegit,0.5\nfraud,1.5\n")
+    Path("hollow.csv").write_text("truth,p\nlegit,\nfraud,\n")
+    Path("other.json").write_text('{"a": 1}')
+    Path("empty.toml").touch()
+    Path("own.toml").write_text(f"currency = 'EUR'\n{Path('fraud.toml').read_text()}")
+    PROBLEM.with_limits([Limit.share("block", at_most=0.2)]).to_toml("limited.toml")
     PROBLEM.with_prior(None).to_toml("free.toml")
     before = {path.name for path in folder.iterdir()}
     arguments, message = BAD[what]
@@ -496,6 +585,23 @@ def test_without_a_command_the_help_is_shown():
     assert "Exit codes: 0 done, 1 a gate (--fail-if, --gate) closed, 2 bad input, 70" in text
     for code in (129, 130, 141, 143):  # the only others
         assert re.search(rf"\b{code} \w", text)
+
+
+@pytest.mark.parametrize("group", [(), ("problem",), ("calibrate",)])
+def test_what_a_command_does_fits_on_its_line(group):
+    listed = run(*group, "--help").stdout.split("Commands:\n")[1]
+    assert "..." not in listed
+    assert all(line.endswith(".") for line in listed.splitlines())
+
+
+def test_the_audit_takes_costs_that_differ_from_case_to_case():
+    decisions = ["legit", "fraud"]
+    costs = [[0, 3], ["9 + poor", 0]]
+    Problem(costs, classes=decisions, decisions=decisions).to_toml("own.toml")
+    done = run("audit", "rows.csv", "-p", "own.toml", *BOTH, "--calibrate", "none")
+    assert done.exit_code == 0, done.stderr
+    assert "a metric's favourite threshold is right.\n" in done.stdout
+    assert "Under these stakes a miss costs" not in done.stdout
 
 
 def test_the_version_is_that_of_the_package():
@@ -695,7 +801,7 @@ def test_the_audit_says_of_which_metrics_it_is_clear_that_they_mislead(repeats, 
     """Accuracy prefers one miss, which costs 9, to two false alarms; ten cases do not show it."""
     models = {"careful": [0, 1, 1, 1, 1] * repeats, "lax": [0, 0, 0, 1, 0] * repeats}
     problem = Problem.binary(false_alarm=1, miss=9)
-    outcome = _disagreement(evaluate([0, 0, 0, 1, 1] * repeats, models, problem)).splitlines()[-1]
+    outcome = _outcome(evaluate([0, 0, 0, 1, 1] * repeats, models, problem))
     _, first, *rest = outcome.split("; ")
     if clear:
         assert first.startswith("clearly misled: accuracy")

@@ -60,6 +60,25 @@ def test_the_advice_of_caveats_suits_arguments_and_options():
         assert foreign not in told
 
 
+def test_a_remedy_in_python_is_said_in_options_and_no_name_is_touched():
+    text = "memory_limit must leave room for key=; it is 1."
+    remedy = "Raise it, pass key= or level=0.9, or take problem.with_limits(None)."
+    error = InputError(text, remedy=remedy)
+    assert str(error) == f"{text} {remedy}"
+    assert in_options(error) == (
+        "--memory-limit must leave room for key=; it is 1. Raise it, pass --key or --level 0.9, or "
+        "leave the limits out of the problem file."
+    )
+
+
+def test_an_earlier_report_of_another_level_is_met_by_the_option():
+    earlier = evaluate(Y * 10, {"m": P * 10}, TWO, calibrator=None, replicates=20)
+    with pytest.raises(InputError, match=r"Pass level=0\.95\.$") as caught:
+        evaluate(Y * 10, {"m": P * 10}, TWO, calibrator=None, baseline=earlier, level=0.9)
+    assert in_options(caught.value).startswith("--baseline must be a report with")
+    assert in_options(caught.value).endswith("and 0.9 was asked for. Pass --level 0.95.")
+
+
 def test_names_of_files_and_columns_stay_as_they_are():
     message = "column 'y_true' of models['a'].csv must hold numbers; posterior_prior is none."
     assert in_options(InputError(message)) == message

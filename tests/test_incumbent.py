@@ -268,7 +268,7 @@ def test_an_unknown_baseline_a_bad_margin_and_a_gate_without_baseline_are_refuse
         "same problem; .* cost of 1 for 0: 4 before, 3 now": {"baseline": other},
         "same level; its level is 0.95, and 0.9 was": {"baseline": report, "level": 0.9},
         "deploys a system; this one deploys none": {"baseline": none},
-        "an earlier Report; got ndarray": {"baseline": MODELS["new"]},
+        "an earlier report; got ndarray": {"baseline": MODELS["new"]},
     }
     for message, arguments in refused.items():
         with pytest.raises(InputError, match=message) as caught:

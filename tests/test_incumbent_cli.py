@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -20,9 +22,11 @@ import stakes as library
 from stakes import Between, Decisions, Limit, Problem, Report
 from stakes.cli.commands import stakes as command
 from stakes.cli.diff import _sections
-from stakes.evaluation import Changes
+from stakes.cli.evaluate import _compared
+from stakes.evaluation import Changes, changes_between
 from stakes.evaluation.changes import CostChange
 from stakes.inference import Measured
+from stakes.report import Assumptions
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 N = 300
@@ -61,7 +65,12 @@ def evaluate(*arguments: str) -> Result:
 def test_a_gate_ends_with_exit_code_0_or_1_and_says_what_it_judged():
     passed = evaluate("--baseline", "old", "--gate", "better", "--gate", "no-worse")
     assert passed.exit_code == 0, passed.stderr
-    assert "--gate better passes (cost less old (as decided): new (as is): -" in passed.stderr
+    better, no_worse = passed.stderr.splitlines()[-2:]
+    cost = r"The cost of new \(as is\), less that of old \(as decided\), is −\d\.\d+ EUR per case"
+    interval = r"\(95 % interval −\d\.\d+ to −\d\.\d+\)\."
+    passes = rf"stakes: --gate {{}} passes\. {cost} {interval} The upper bound must be {{}} 0\."
+    assert re.fullmatch(passes.format("better", "below"), better)
+    assert re.fullmatch(passes.format("no-worse", "at most"), no_worse)
     assert "Against the baseline" in passed.stdout
 
 
@@ -72,12 +81,31 @@ def test_a_gate_that_does_not_pass_ends_with_exit_code_1():
         *("--json", "report.json"),
     )
     assert closed.exit_code == 1
-    assert "--gate no-worse does not pass (cost less new (as is) and the margin" in closed.stderr
+    assert (
+        "--gate no-worse does not pass. The cost of old (as decided), less that of new (as is) and "
+        "the margin of 2 %, is "
+    ) in closed.stderr
     report = Report.from_json(Path("report.json"))
     assert report.baseline is not None
     assert (report.baseline.margin, report.baseline.relative) == (0.02, True)
     wide = evaluate("--baseline", "new", "--margin", "40", "--gate", "no-worse=old (as decided)")
     assert wide.exit_code == 0, wide.stderr
+
+
+def test_a_gate_names_the_margin_every_system_and_the_side_of_zero_of_a_bound():
+    problem = Problem.binary(false_alarm=1, miss=2, unit="EUR")
+    models = {"a": [0, 0, 1, 1] * 25, "b": [0, 0, 0, 1] * 25, "c": [0, 1, 1, 1] * 25}
+    report = library.evaluate([0, 0, 0, 1] * 25, models, problem, baseline="a", margin=0.05)
+    told = [_compared(system, report, "no-worse") for system in report.challengers]
+    assert [text.partition(", is ")[0] for text in told] == [
+        f"The cost of {name} (as decided), less that of a (as decided) and the margin of 0.05 EUR"
+        for name in "bc"
+    ]
+    near = replace(report.system("b"), difference=Measured(-0.5, -1.0, 0.0000123))
+    assert _compared(near, report, "better") == (
+        "The cost of b (as decided), less that of a (as decided), is −0.50 EUR per case "
+        "(95 % interval −1.00 to 0.00001)."
+    )
 
 
 @pytest.mark.slow
@@ -94,6 +122,11 @@ def test_a_gate_that_does_not_pass_ends_with_exit_code_1():
 def test_conditions_may_ask_for_differences_and_compute(condition, code):
     done = evaluate("--baseline", "old", "--fail-if", condition)
     assert done.exit_code == code, done.stderr
+
+
+def test_a_condition_that_holds_shows_numbers_as_the_report_writes_them():
+    done = evaluate("--baseline", "old", "--fail-if", 'difference["new"] < 0')
+    assert re.search(r'holds \(difference\["new"\] = −\d+\.\d+\)\n$', done.stderr)
 
 
 @pytest.mark.slow
@@ -157,6 +190,72 @@ def test_diff_says_first_how_problems_differ_then_verdict_and_costs():
     other = run("diff", "old.json", "fraud.toml")
     assert other.exit_code == 2
     assert "fraud.toml must be the JSON of a report; it is not" in other.stderr
+
+
+def test_diff_names_every_assumption_that_differs():
+    base = ("--seed", "1", "--running-cost", "old=0.5")
+    assert evaluate("--json", "old.json", *base).exit_code == 0
+    same = run("diff", "old.json", "old.json")
+    assert "assumptions" not in same.stdout
+    more = ("--running-cost", "new=0.25", "--volume", "1000", "--period", "year", "--level", "0.9")
+    sampled = ("--weights", "new", "--clusters", "place")
+    lines = Path("rows.csv").read_text(encoding="utf-8").splitlines()
+    placed = [f"{line},{place % 10 if place else 'place'}" for place, line in enumerate(lines)]
+    Path("rows.csv").write_text("\n".join(placed) + "\n", encoding="utf-8")
+    done = evaluate("--json", "new.json", *more, *sampled)
+    assert done.exit_code == 0, done.stderr
+    shown = run("diff", "old.json", "new.json").stdout
+    assert shown.startswith("The assumptions differ\n")
+    for line in (
+        "weights: none before, one for each case now.",
+        "clusters: none before, 10 now.",
+        "running cost of old per case scored: 0.5 EUR before, 0 now.",
+        "running cost of new per case scored: 0 before, 0.25 EUR now.",
+        "volume: not stated before, 1000 cases per year now.",
+        "level of the intervals: 95 % before, 90 % now.",
+        "seed: 1 before, 0 now.",
+    ):
+        assert f"\n{line}\n" in shown
+    assert "posteriors" not in shown  # they hold for the prior in use, before and now
+
+
+OTHERS: dict[str, tuple[Any, str]] = {
+    "n_cases": (7.5, "cases: 100 before, 7.5 now"),
+    "n_rows": (7, ""),  # the rows of reports without weights are their cases
+    "weighted": (True, "weights: none before, one for each case now"),
+    "prior": ((0.9, 0.1), "prior in use: 0 75 %, 1 25 % before; 0 90 %, 1 10 % now"),
+    "prior_stated": (True, ""),  # the problems differ then
+    "posterior_prior": (
+        (0.9, 0.1),
+        "prior of the posteriors: the prior in use before, 0 90 %, 1 10 % now",
+    ),
+    "calibrator": ("Isotonic()", "calibrator: none before, Isotonic now"),
+    "clusters": (12, "clusters: none before, 12 now"),
+    "replicates": (999, "replicates: 20 before, 999 now"),
+    "seed": (4, "seed: 0 before, 4 now"),
+    "level": (0.8, "level of the intervals: 95 % before, 80 % now"),
+    "version": ("9", f"version of stakes: {library.__version__} before, 9 now"),
+    "frame_library": ("polars", "frames of: none before, polars now"),
+    "running_costs": (
+        (("a\nb", 0.1),),
+        "running cost of a\\nb per case scored: 0 before, 0.1 EUR now",
+    ),
+    "volume": (9.0, "volume: not stated before, 9 cases now"),
+    "period": ("year", ""),  # nothing without a volume
+    "engine": ("duckdb", "rows tallied by: numpy before, duckdb now"),
+}
+
+
+def test_every_assumption_has_words_for_its_change():
+    assert set(OTHERS) == {field.name for field in fields(Assumptions)}
+    problem = Problem.binary(false_alarm=1, miss=2, unit="EUR")
+    old = library.evaluate(
+        [0, 0, 0, 1] * 25, [0, 0, 1, 1] * 25, problem, calibrator=None, replicates=20
+    )
+    for name, (value, words) in OTHERS.items():
+        new = replace(old, assumptions=replace(old.assumptions, **{name: value}))
+        told = changes_between(old, new).assumptions
+        assert words in told if words else not told, name
 
 
 def test_the_schema_is_printed():

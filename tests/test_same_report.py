@@ -354,7 +354,10 @@ def test_columns_of_costs_that_cannot_be_used_are_counted_and_refused():
 def test_limits_on_decisions_that_need_the_rows_are_refused_where_an_engine_was_asked_for():
     limit = [Limit.share("block", at_most=0.1)]
     refused = "engine must be numpy where the problem has limits; got 'pyarrow': prices are fitted"
-    with pytest.raises(InputError, match=rf"{refused} by folds of a key there"):
+    by_key = (
+        r"by folds of a key there, and none is named\. .* of whole numbers with key=, .* sample"
+    )
+    with pytest.raises(InputError, match=rf"{refused} {by_key}"):
         evaluate_frame(table(800), PROBLEM.with_limits(limit), **OWN_COSTS, engine="pyarrow")
     with pytest.raises(InputError, match=rf"{refused} there for two classes only"):
         evaluate_frame(table(800), CHARGED.with_limits(limit), **OWN_COSTS, engine="pyarrow")

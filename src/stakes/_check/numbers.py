@@ -48,8 +48,9 @@ def refuse(name: str, bad: BoolArray, array: FloatArray, rule: str, remedy: str)
         raise InputError(
             f"{name} {rule}; {positions.size} of {array.size} "
             f"{'does' if positions.size == 1 else 'do'} not, "
-            f"the first being {array.flat[first]:g} at position {place}. {remedy}",
+            f"the first being {array.flat[first]:g} at position {place}.",
             argument=name,
+            remedy=remedy,
         )
 
 

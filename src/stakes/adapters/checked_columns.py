@@ -60,7 +60,8 @@ def _require_key(columns: Columns, source: Source) -> None:
     if not source.is_whole(source.require(columns.key, "key")):
         raise InputError(
             f"key must be a column of whole numbers; {columns.key!r} of {source.name} is "
-            f"{source.types[columns.key or '']}. Number the cases, or what belongs together."
+            f"of type {source.types[columns.key or '']}. Number the cases, or what belongs "
+            f"together."
         )
     # The largest key takes a pass over the rows, which most types do not need.
     is_wide = str(source.types[columns.key or ""]) in _WIDE
@@ -204,11 +205,13 @@ def guess(frame: Any, problem: Problem, y_true: Any, models: Any, *others: Any) 
 
 
 def _left(source: Source, used: Collection[str]) -> str:
-    """A sentence about columns of fractions that were not read, although they may be models."""
-    others = [name for name in source.types if name not in used and source.is_fraction(name)]
+    """A sentence about all columns that were not read, where some hold fractions: likely models."""
+    unread = [name for name in source.types if name not in used]
+    likely = [name for name in unread if source.is_fraction(name)]
+    others = [*likely, *(name for name in unread if name not in likely)]
     more = f" and {len(others) - 5} more" if len(others) > 5 else ""
     listed = f"{', '.join(others[:5])}{more}"
-    return f" Not read: {listed}; if one is a model, name all." if others else ""
+    return f" Not read: {listed}; if one is a model, name all." if likely else ""
 
 
 def _guessed_truth(source: Source, problem: Problem, used: Collection[str]) -> str:

@@ -237,7 +237,7 @@ def _lost(model: LazyModel, tallied: Tallied, *, fitted: bool) -> Iterator[Cavea
         yield no_move(name)
     if isinstance(model.predictions, Scores) and not fitted:
         text = (
-            "thresholds tuned on other folds need a key of the rows, key=, where these stay in "
+            "thresholds tuned on other folds need a key of the rows where these stay in "
             "their engine; there is only the one that was tuned on all rows."
         )
         yield no_decision(name, problem) if problem.n_decisions > 2 else left_out(name, text)

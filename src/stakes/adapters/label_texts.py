@@ -40,6 +40,8 @@ class LabelColumn:
         remedy = "Remove or rename these, or add them to the problem."
         if often is None:
             remedy = "Remove these rows, or fill in their labels."
+            if others == n_rows:
+                remedy = "The column is empty: name another, or fill it in."
         if self.labels is None:  # any label will do
             hold, remedy = "hold nothing", f"Remove these rows, or fill in their {self.role}."
         elif often is not None and self.role == "decisions" and _NUMERIC.fullmatch(often):

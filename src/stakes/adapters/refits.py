@@ -211,7 +211,7 @@ def why_none(calibrator: Calibrator, key: str | None, n_classes: int) -> str | N
     if n_classes > 2 and (why := why_no_maps(calibrator, n_classes)) is not None:
         return f"{start}{why}"
     if key is None:
-        return f"{start}folds come from a key then. Name a column of whole numbers, key='…'."
+        return f"{start}folds come from a key then. Name a column of whole numbers as the key."
     return None
 
 
@@ -229,11 +229,14 @@ def why_no_limits(problem: Problem, key: str | None) -> str | None:
     """Why prices of limits cannot be fitted to rows in an engine, or None if they can."""
     if not problem.limits:
         return None
-    if problem.n_classes > 2 or problem.columns:
+    if not prices_need_key(problem):
         return "prices are fitted there for two classes only, and for costs that all rows share"
-    if key is None:
-        return "prices are fitted by folds of a key there; name a column of whole numbers, key='…'"
-    return None
+    return "prices are fitted by folds of a key there, and none is named" if key is None else None
+
+
+def prices_need_key(problem: Problem) -> bool:
+    """Whether prices of limits can be fitted to rows in an engine, once there is a key."""
+    return problem.n_classes <= 2 and not problem.columns
 
 
 def limited_model(
@@ -247,7 +250,8 @@ def limited_model(
     if cells is None:
         raise InputError(
             f"memory_limit must leave room for the distinct scores of {model.name}, to which the "
-            f"prices of limits are fitted. Raise it, or take problem.with_limits(None)."
+            f"prices of limits are fitted.",
+            remedy="Raise it, or take problem.with_limits(None).",
         )
     cases, scores = group_cases(model.problem, cells, shares), cells[model.score]
     repaired = refit if refit is not None and refit.rule == RECALIBRATED else None

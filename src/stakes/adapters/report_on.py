@@ -15,7 +15,7 @@ from stakes.adapters.checked_columns import checked
 from stakes.adapters.columns import Columns, prediction_columns
 from stakes.adapters.engine_evidence import n_passes, tallied_evidence
 from stakes.adapters.engine_work import Passes, interruptible
-from stakes.adapters.refits import why_no_limits, why_none
+from stakes.adapters.refits import prices_need_key, why_no_limits, why_none
 from stakes.adapters.sources import NUMPY, Source, opened, without_rows
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
@@ -65,7 +65,7 @@ def report_on(
                     report = evaluate(problem=problem, **vars(rows), **options, **drawing)
             else:
                 if (why := why_no_limits(problem, known.key)) is not None:
-                    _refuse_limits(why, needed, limit, engine)
+                    _refuse_limits(why, problem, needed, limit, engine)
                 if beyond:
                     fits = calibrator is None or not why_none(
                         calibrator, known.key, problem.n_classes
@@ -127,18 +127,19 @@ def _of_frame(report: Report, columns: Columns, frame: Any) -> Report:
     )
 
 
-def _refuse_limits(why: str, needed: int, limit: int, engine: str | None) -> None:
+def _refuse_limits(why: str, problem: Problem, needed: int, limit: int, engine: str | None) -> None:
     """Refuse limits on decisions that need rows in memory, and say why."""
-    remedy = "problem.with_limits(None)"
+    key = "name a column of whole numbers with key=, " * prices_need_key(problem)
+    others = f"{key}evaluate a sample, or take problem.with_limits(None)."
     if engine is not None:
         raise InputError(
-            f"engine must be {NUMPY} where the problem has limits; got {engine!r}: {why}. Leave it "
-            f"out, evaluate a sample, or take {remedy}."
+            f"engine must be {NUMPY} where the problem has limits; got {engine!r}: {why}.",
+            remedy=f"Leave it out, {others}",
         )
     raise InputError(
         f"memory_limit must leave room for the columns where the problem has limits: they need "
-        f"{needed:,} bytes, and the limit is {limit:,}; beyond it, {why}. Raise it, evaluate a "
-        f"sample, or take {remedy}."
+        f"{needed:,} bytes, and the limit is {limit:,}; beyond it, {why}.",
+        remedy=f"Raise it, {others}",
     )
 
 
@@ -190,8 +191,9 @@ def memory_size(size: str | int) -> int:
     match = re.fullmatch(form, str(size), flags=re.IGNORECASE)
     n_bytes = float(match[1]) * _SIZES[match[2].lower()] if match else math.inf
     if not n_bytes < math.inf:
+        got = repr(size) if isinstance(size, str) else _check.described(size)
         raise InputError(
-            f"memory_limit must be a number of bytes such as 2GiB; got {_check.described(size)}. "
+            f"memory_limit must be a number of bytes such as 2GiB; got {got}. "
             f"Write a number, with K, M, G or T behind it if you like."
         )
     return int(n_bytes)

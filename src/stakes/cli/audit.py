@@ -25,22 +25,26 @@ from stakes.cli.options import (
     calibrate_option,
     calibrator_named,
     file_argument,
+    key_option,
     prediction_options,
     problem_option,
     read_problem,
     seed_option,
 )
-from stakes.cli.output import Terminal, put
+from stakes.cli.output import Terminal, put, put_wrapped
 from stakes.problem import Problem
 from stakes.render import four_digits
 from stakes.report import ModelQuality, Report
 
+_MISRANKED = "Pairs of random classifiers, under random costs, that each criterion ranks wrongly"
 
-@click.command()
+
+@click.command(short_help="Say which metrics would have picked another model.")
 @file_argument
 @problem_option
 @prediction_options
 @calibrate_option
+@key_option
 @click.option(
     "--misranking",
     "pairs",
@@ -62,11 +66,18 @@ def audit(
     calibrator = calibrator_named(options.pop("calibrate"))
     report = report_on_files(files, problem, calibrator=calibrator, **options)
     rows = [row for model in report.models for row in _implied(model)]
-    put(_disagreement(report))
+    if report.disagreement is not None:
+        put(f"{report.disagreement}\n")
+    put_wrapped(_outcome(report))
     if rows:
         header = ("model", "metric", "best", "threshold", "right if a miss costs", "on these data")
-        put(f"\n{_own_ratio(problem)}\n\n{text_table(header, rows)}")
+        put("")
+        for sentence in _own_ratio(problem):
+            put_wrapped(sentence)
+        put(f"\n{text_table(header, rows)}")
     if pairs is not None:
+        put("")
+        put_wrapped(f"{_MISRANKED} (seed {seed}).")
         put(f"\n{_misranked(pairs, seed)}")
 
 
@@ -88,12 +99,11 @@ def _misranked(pairs: int, seed: int) -> str:
             rng=np.random.default_rng(seed),
             progress=progress,
         )
-    title = "Pairs of random classifiers, under random costs, that each criterion ranks wrongly"
-    return f"{title} (seed {seed}).\n\n{study}"
+    return str(study)
 
 
-def _disagreement(report: Report) -> str:
-    """The table of what metrics pick, and a sentence about those that mislead."""
+def _outcome(report: Report) -> str:
+    """A sentence about the metrics that mislead."""
     disagreement = report.disagreement
     if disagreement is None:
         return "There is one model only: no metric could have picked another."
@@ -107,7 +117,7 @@ def _disagreement(report: Report) -> str:
     cheapest = f"The cheapest system is {report.best.name}"
     if report.verdict.deploy is None:
         cheapest += f", and always choosing {report.naive.decision} costs no more"
-    return f"{disagreement}\n\n{one_line(cheapest)}; {outcome}."
+    return f"{one_line(cheapest)}; {outcome}."
 
 
 def _implied(model: ModelQuality) -> Iterator[tuple[str, ...]]:
@@ -137,12 +147,10 @@ def _span(bounds: np.ndarray[Any, Any]) -> str:
     return "no costs" if isnan(low) or isnan(high) else f"{four_digits(low)} to {four_digits(high)}"
 
 
-def _own_ratio(problem: Problem) -> str:
-    """The heading of the table, with the cost of a miss in the problem itself."""
-    sentence = "Costs of a miss in false alarms, for which a metric's favourite threshold is right."
-    if problem.costs.shape != (2, 2):
-        return sentence
-    threshold = problem.threshold
-    if not 0 < threshold < 1:
-        return sentence
-    return f"{sentence} Under these stakes a miss costs {four_digits((1 - threshold) / threshold)}."
+def _own_ratio(problem: Problem) -> Iterator[str]:
+    """The heading of the table, and the cost of a miss in the problem itself."""
+    yield "Costs of a miss in false alarms, for which a metric's favourite threshold is right."
+    if problem.columns:  # every case has its own
+        return
+    if problem.costs.shape == (2, 2) and 0 < (threshold := problem.threshold) < 1:
+        yield f"Under these stakes a miss costs {four_digits((1 - threshold) / threshold)}."

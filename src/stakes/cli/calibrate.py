@@ -8,6 +8,7 @@ import click
 import numpy as np
 import pyarrow as pa
 
+from stakes import _check
 from stakes._check import FloatArray
 from stakes._files import write_whole
 from stakes.adapters.columns import Columns
@@ -56,7 +57,7 @@ def calibrate() -> None:
     show_default=True,
     help="The form of the map; the first one chooses among others on cases held out.",
 )
-@memory_option
+@memory_option("Rows that need more are refused.")
 @click.option("--out", "-o", required=True, metavar="JSON", help="Where to write the map.")
 def fit(
     files: tuple[str, ...],
@@ -82,13 +83,14 @@ def fit(
         n_rows = count_rows(source)
         _refuse_large(source.name, n_rows, selection.n_bytes(problem, n_rows), limit)
         data = source.rows(selection, problem, n_rows)
-    fitted = CALIBRATORS[method.lower()]().fit(
-        data.models["model"].values,
-        data.y_true,
-        classes=problem.classes,
-        weights=data.weights,
-        prior=problem.prior,
-    )
+    with _check.renamed(scores="--model"):
+        fitted = CALIBRATORS[method.lower()]().fit(
+            data.models["model"].values,
+            data.y_true,
+            classes=problem.classes,
+            weights=data.weights,
+            prior=problem.prior,
+        )
     shares = np.bincount(data.y_true.codes, weights=data.weights, minlength=problem.n_classes)
     prior = shares / shares.sum() if problem.prior is None else problem.prior
     # One more entry than `stakes.calibration.from_json` needs.
@@ -110,7 +112,7 @@ def _refuse_large(source: str, n_rows: int, needed: int, limit: int) -> None:
         )
 
 
-@calibrate.command()
+@calibrate.command(short_help="Add calibrated posteriors to the predictions in FILE.")
 @file_argument
 @problem_option
 @_model_option

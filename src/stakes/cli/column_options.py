@@ -69,7 +69,11 @@ def report_on_files(
             # An error about a column that was only guessed should say so.
             guessed = not (stated.get("models") or stated.get("scores"))
             if guessed and error.argument in _named(columns.models, source.name):
-                raise InputError(f"{error}{NOT_MEANT}", argument=error.argument) from None
+                raise InputError(
+                    error.complaint,
+                    argument=error.argument,
+                    remedy=f"{error.remedy}{NOT_MEANT}".strip(),
+                ) from None
             raise
 
 

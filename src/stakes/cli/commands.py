@@ -62,7 +62,7 @@ class _Front(click.Group):
         try:
             code = super().main(*args, **extra)
         except click.ClickException as error:
-            return _fail(error.format_message())
+            return _fail(_told(error))
         except StakesError as error:
             return _fail(in_options(error))
         except (click.Abort, KeyboardInterrupt):
@@ -104,6 +104,15 @@ def _refuse_lost_folder() -> None:
         raise InputError(
             "the current folder must be there; it was removed. Change to another."
         ) from None
+
+
+def _told(error: click.ClickException) -> str:
+    """The message of click, with the commands where one of them is missing."""
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    if message != "Missing command." or context is None:
+        return message
+    commands = " or ".join(context.command.list_commands(context))
+    return f"Missing command after {context.command_path}. Write {commands}."
 
 
 def _fail(sentence: str, code: int = _BAD_INPUT) -> int:

@@ -35,7 +35,7 @@ from stakes.rule import Rule
 Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
 
 
-@click.command()
+@click.command(short_help="Add the decision of a rule to every case in FILE.")
 @file_argument
 @click.option(
     "--rule", "rule_file", metavar="JSON", help="A rule, as evaluate --rule-out wrote it."
@@ -173,8 +173,14 @@ def _of_problem(
     options ask for that.
     """
     if problem_file is None:
-        raise InputError("--rule or --problem must say how to decide; both are missing.")
+        raise InputError("--rule or --problem must say how to decide; both are missing. Add one.")
     problem = read_problem(problem_file)
+    if problem.limits:
+        raise InputError(
+            f"{problem_file} must have no limits without --rule, which knows their prices; it has "
+            f"{str(problem.limits[0])!r}. Write a rule with stakes evaluate --rule-out, or "
+            f"leave the limits out."
+        )
     fitted, from_prior = (None, None) if map_file is None else load_map(map_file, problem.classes)
     if from_prior is None:
         from_prior = class_shares(posterior_prior, problem)

@@ -31,7 +31,7 @@ def demo_report() -> Report:
         return evaluate_frame(rows, problem, y_true="risk", models=models, by="age")
 
 
-@click.command()
+@click.command(short_help="Evaluate the example data and write its page.")
 @click.option(
     "--html", default="report.html", show_default=True, metavar="OUT", help="Where the page goes."
 )

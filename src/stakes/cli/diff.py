@@ -22,11 +22,11 @@ _LEVELS = "The intervals of the two reports have different levels: differences h
 _MIXED = "The problems differ, so that these costs are of different things."
 
 
-@click.command()
+@click.command(short_help="Show what changed between two reports.")
 @click.argument("old", metavar="OLD.json")
 @click.argument("new", metavar="NEW.json")
 def diff(old: str, new: str) -> None:
-    """Show what changed between two reports: problem, verdict, costs, caveats."""
+    """Show what changed between two reports: problem, assumptions, verdict, costs, caveats."""
     before, after = read_report(old), read_report(new)
     level = _text.percent(after.assumptions.level)
     parts = list(_sections(changes_between(before, after), level))
@@ -43,6 +43,8 @@ def _sections(changes: Changes, level: str) -> Iterator[Section]:
     """Yield a section for everything that changed."""
     if changes.problem:
         yield Section("The problems differ", tuple(f"{text}." for text in changes.problem))
+    if changes.assumptions:
+        yield Section("The assumptions differ", tuple(f"{text}." for text in changes.assumptions))
     old, new = (name or "no model" for name in changes.verdicts)
     since = ", as before" if old == new else f"; it was {old}"
     yield Section("Verdict", (f"Deploy {new}{since}.",))

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from stakes import _text
 from stakes._expression import Expression
 from stakes.cli.column_options import COLUMN_OPTIONS, report_on_files
 from stakes.cli.fail_if import EXPLAINED, GATES, Values, holds, read_gate, read_named_gate
@@ -15,6 +16,7 @@ from stakes.cli.options import (
     calibrator_named,
     class_shares,
     file_argument,
+    key_option,
     numbers_by_name,
     posterior_prior_option,
     prediction_options,
@@ -26,7 +28,7 @@ from stakes.cli.options import (
 from stakes.cli.output import check_targets, notify, write_outputs
 from stakes.errors import InputError
 from stakes.evaluation import MOST_REPLICATES
-from stakes.report import Report
+from stakes.report import Report, System
 
 _PASSED = (
     *COLUMN_OPTIONS,
@@ -35,18 +37,13 @@ _PASSED = (
 )
 
 
-@click.command(epilog=EXPLAINED)
+@click.command(epilog=EXPLAINED, short_help="Say what decisions cost, and which model to deploy.")
 @file_argument
 @problem_option
 @prediction_options
 @by_option
 @calibrate_option
-@click.option(
-    "--key",
-    metavar="COLUMN",
-    help="A column of whole numbers that sets the folds, the same in every engine; rows with one "
-    "key stay in one fold. Beyond the limit of memory, recalibration needs it.",
-)
+@key_option
 @click.option(
     "--engine",
     type=click.Choice(["numpy", "duckdb", "spark"]),
@@ -169,7 +166,9 @@ def _holds(gate: Expression | None, report: Report, text: str | None) -> bool:
     if gate is None or not holds(gate, values):
         return False
     known = ", ".join(
-        f"{name} is {str(value).lower()}" if isinstance(value, bool) else f"{name} = {value:.6g}"
+        f"{name} is {str(value).lower()}"
+        if isinstance(value, bool)
+        else f"{name} = {_text.number(value, 6)}"
         for name, value in values.items()
     )
     notify(f"{text} holds ({known})" if known else f"{text} holds")
@@ -180,18 +179,33 @@ def _closes(report: Report, name: str, system: str | None) -> bool:
     """Whether a named gate closes; the intervals that it judged are printed either way."""
     passed = GATES[name](report, system)
     judged = report.challengers if system is None else (report.compared(system),)
-    assert report.baseline is not None
-    numbers = "; ".join(
-        f"{candidate.name}: {interval.value:.6g}, {interval.low:.6g} to {interval.high:.6g}"
-        f"{', and it clearly breaks a limit' * candidate.breaks_limit}"
-        for candidate in judged
-        if (interval := candidate.difference if name == "better" else candidate.beyond_margin)
-        is not None
-    )
-    beyond = " and the margin" if name == "no-worse" and report.baseline.margin else ""
     outcome = "passes" if passed else "does not pass"
-    notify(f"--gate {name} {outcome} (cost less {report.baseline.system}{beyond}: {numbers})")
+    numbers = " ".join(_compared(system, report, name) for system in judged)
+    bounds = "The upper bound" if len(judged) == 1 else "Every upper bound"
+    needed = "below 0" if name == "better" else "at most 0"
+    notify(f"--gate {name} {outcome}. {numbers} {bounds} must be {needed}.")
     return not passed
+
+
+def _compared(system: System, report: Report, gate: str) -> str:
+    """A sentence with the interval by which a gate judges a system."""
+    baseline, unit = report.baseline, report.problem.unit
+    assert baseline is not None
+    than, interval = f"that of {baseline.system}", system.difference
+    if gate == "no-worse":
+        interval = system.beyond_margin
+        if baseline.relative and baseline.margin:
+            than += f" and the margin of {_text.percent(baseline.margin)}"
+        elif baseline.margin:
+            than += f" and the margin of {_text.in_unit(_text.prose(baseline.margin), unit)}"
+    assert interval is not None
+    value, low, high = _text.measured(interval.value, interval.low, interval.high)
+    level = _text.percent(report.assumptions.level)
+    broken = "; it clearly breaks a limit" * system.breaks_limit
+    return (
+        f"The cost of {system.name}, less {than}, is {_text.in_unit(value, unit)} per case "
+        f"({level} interval {low} to {high}){broken}."
+    )
 
 
 def _baseline(text: str | None) -> str | Report | None:

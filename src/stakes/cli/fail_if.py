@@ -38,8 +38,9 @@ _QUANTITIES = {**dict.fromkeys((*_SYSTEM, *_MODEL), True), **dict.fromkeys(_REPO
 
 EXPLAINED = f"""\
 The condition of --fail-if compares names and numbers (< <= > >= == !=), or what + - * / min max abs
-make of them, and joins comparisons with and, or, not and parentheses; the exit code is 1 when it
-holds: --fail-if 'not deployable or cost > 0.9 * unaided_cost'.
+and where(condition, then, otherwise) make of them, and joins comparisons with and, or, not and
+parentheses; the exit code is 1 when it holds:
+--fail-if 'not deployable or cost > 0.9 * unaided_cost'.
 
 \b
 Of the cheapest system, or of another as in cost["forest"]:

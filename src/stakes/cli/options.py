@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from ast import literal_eval
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -57,6 +58,13 @@ _OPTIONS = {  # arguments of the library and the options that set them
     "system": "--gate",
     "key": "--key",
     "engine": "--engine",
+}
+_SET = re.compile(rf"\b({'|'.join(_OPTIONS)})=(\w*)")  # an argument in a remedy
+_ACTS = {  # calls of the library in remedies, and what does the same on the command line
+    "take problem.with_limits(None)": "leave the limits out of the problem file",
+    "Pass raw scores as scores (Scores, or a ScoreTable), or have a calibrator turn them into "
+    "probabilities.": "Raw scores are for --scores; stakes calibrate turns them into "
+    "probabilities.",
 }
 
 TRUTH_HELP = "The column of the true classes; guessed if left out."
@@ -114,16 +122,25 @@ def _some_memory(context: click.Context, option: click.Parameter, size: str) -> 
     return size
 
 
-memory_option = click.option(
-    "--memory-limit",
-    default="2GiB",
-    show_default=True,
-    metavar="SIZE",
-    callback=_some_memory,
-    help="The most that the needed columns may take as arrays; working on them takes up to ten "
-    "times as much. Beyond it, evaluate and audit leave the rows to the engine, and the report "
-    "lists what was therefore left out. Limits on decisions then need two classes, costs that all "
-    "rows share, and --key.",
+def memory_option(beyond: str) -> Callable[[F], F]:
+    """The option that limits the memory of the rows, and what happens beyond the limit."""
+    return click.option(
+        "--memory-limit",
+        default="2GiB",
+        show_default=True,
+        metavar="SIZE",
+        callback=_some_memory,
+        help="The most that the needed columns may take as arrays; working on them takes up to ten "
+        f"times as much. {beyond}",
+    )
+
+
+key_option = click.option(
+    "--key",
+    metavar="COLUMN",
+    help="A column of whole numbers that sets the folds, the same in every engine; rows with one "
+    "key stay in one fold. Beyond the limit of memory, recalibration and limits on decisions need "
+    "it.",
 )
 
 
@@ -154,7 +171,11 @@ def prediction_options(command: F) -> F:
                 metavar="COLUMN",
                 help="The column that says which cases were sampled together: patients, sites.",
             ),
-            memory_option,
+            memory_option(
+                "Beyond it, the rows are left to the engine, and the report lists what was "
+                "therefore left out. Limits on decisions then need two classes, costs that all "
+                "rows share, and --key."
+            ),
         )
     ):
         command = option(command)
@@ -169,14 +190,29 @@ def in_options(error: StakesError) -> str:
     >>> in_options(InputError("models['a'] must sum to one.", argument="models['a']"))
     'model a must sum to one.'
     """
-    argument = getattr(error, "argument", None)
-    if not isinstance(error, InputError) or argument is None:
+    if not isinstance(error, InputError):
         return str(error)
-    if argument.startswith("models["):
-        return str(error.renamed(f"model {literal_eval(argument[7:-1])}"))
-    if argument.startswith("running_costs["):
-        return str(error.renamed(f"--running-cost {literal_eval(argument[14:-1])}"))
-    return str(error.renamed(_OPTIONS.get(argument, argument)))
+    argument, remedy = error.argument, _remedy_in_options(error.remedy)
+    if argument is None:
+        name = ""
+    elif argument.startswith("models["):
+        name = f"model {literal_eval(argument[7:-1])}"
+    elif argument.startswith("running_costs["):
+        name = f"--running-cost {literal_eval(argument[14:-1])}"
+    else:
+        name = "--by" if argument.startswith("by[") else _OPTIONS.get(argument, argument)
+    return str(error.renamed(name, remedy=remedy))
+
+
+def _remedy_in_options(remedy: str) -> str:
+    """A remedy that was passed by itself, with what can be done on the command line.
+
+    >>> _remedy_in_options("Pass level=0.9, name key=, or take problem.with_limits(None).")
+    'Pass --level 0.9, name --key, or leave the limits out of the problem file.'
+    """
+    for call, act in _ACTS.items():
+        remedy = remedy.replace(call, act)
+    return _SET.sub(lambda match: f"{_OPTIONS[match[1]]} {match[2]}".strip(), remedy)
 
 
 def read_problem(path: str) -> Problem:

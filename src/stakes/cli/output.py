@@ -46,6 +46,12 @@ def put(text: str, *, err: bool = False) -> None:
         silence(sys.stderr)  # it is full or closed, and there is no other way to report
 
 
+def put_wrapped(text: str) -> None:
+    """Print a text in lines as long as those of a report."""
+    console = Console()
+    put(wrapped(text, console.width) if console.is_terminal else wrapped(text))
+
+
 def silence(stream: TextIO) -> None:
     """Send what is still buffered for a closed stream to the null device.
 

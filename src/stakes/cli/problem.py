@@ -12,7 +12,7 @@ from stakes import _check
 from stakes._files import check_target
 from stakes._text import one_line
 from stakes.cli.options import read_problem
-from stakes.cli.output import notify, put
+from stakes.cli.output import notify, put, put_wrapped
 from stakes.decide import reachable_decisions
 from stakes.errors import InputError
 from stakes.evaluation import LARGEST_COST, refuse_scale
@@ -31,13 +31,15 @@ def show(file: str) -> None:
     """Show the costs of FILE and the decisions that they lead to."""
     stakes = read_problem(file)
     put(str(stakes))
-    for sentence in _consequences(stakes):
-        put(f"\n{sentence}")
+    _put_consequences(stakes)
     if stakes.limits:
-        put("\nThese decisions leave the limits out: evaluate fits their prices to predictions.")
+        put("")
+        put_wrapped(
+            "These decisions leave the limits out: evaluate fits their prices to predictions."
+        )
 
 
-@problem.command()
+@problem.command(short_help="Say what looks odd about the problem file FILE.")
 @click.argument("file")
 def check(file: str) -> None:
     """Read FILE, and say what looks odd about it; exit code 2 when it cannot be used."""
@@ -50,7 +52,7 @@ def check(file: str) -> None:
     counts = f"{stakes.n_classes} classes, {stakes.n_decisions} decisions"
     put(one_line(f"{file}: {counts}, {prior}."))
     for sentence in _oddities(stakes):
-        put(one_line(f"Odd: {sentence}"))
+        put_wrapped(one_line(f"Odd: {sentence}"))
 
 
 @problem.command()
@@ -74,12 +76,20 @@ def new(out: str, force: bool) -> None:
         raise InputError("every question must have an answer; the input ended first.") from None
     stakes.to_toml(target)
     put(str(stakes))
-    for sentence in _consequences(stakes):
-        put(f"\n{sentence}")
+    _put_consequences(stakes)
     notify(f"wrote {out}")
 
 
 # What follows from a problem ---------------------------------------------------------------------
+
+
+def _put_consequences(stakes: Problem) -> None:
+    """Print which decision is the cheapest where, and what the costs lead to in general."""
+    if stakes.n_classes == 2 and not stakes.columns:
+        put(f"\n{decision_regions(stakes)}")
+    for sentence in _consequences(stakes):
+        put("")
+        put_wrapped(sentence)
 
 
 def _consequences(stakes: Problem) -> Iterator[str]:
@@ -87,10 +97,7 @@ def _consequences(stakes: Problem) -> Iterator[str]:
     if stakes.columns:
         columns = ", ".join(stakes.columns)
         yield one_line(f"Every case has its own costs, by its columns: {columns}.")
-        return
-    if stakes.n_classes == 2:
-        yield str(decision_regions(stakes))
-    if stakes.prior is not None:
+    elif stakes.prior is not None:
         naive = stakes.naive
         unit = f" {stakes.unit}" if stakes.unit else ""
         yield one_line(

@@ -131,5 +131,6 @@ def _positioned(
         last = before + len(values)
         named = error.renamed(where) if error.argument in _PREDICTIONS else error
         raise InputError(
-            f"rows {before} to {last - 1} of the file (counted from 0): {named}"
+            f"rows {before} to {last - 1} of the file (counted from 0): {named.complaint}",
+            remedy=named.remedy,
         ) from None

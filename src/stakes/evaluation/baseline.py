@@ -68,7 +68,7 @@ def read_incumbent(
     if not matches:
         models = dict.fromkeys(rule.model for rule in rules.values())
         raise InputError(
-            f"baseline must be the name of a model or of a system, or an earlier Report; got "
+            f"baseline must be the name of a model or of a system, or an earlier report; got "
             f"{type(baseline).__name__ if asked is None else repr(asked)}. Write one of the models "
             f"{', '.join(map(repr, models))}, or one of the systems {', '.join(map(repr, rules))}."
         )
@@ -182,8 +182,8 @@ def _deployed(earlier: Report, problem: Problem, level: float) -> str:
     if earlier.assumptions.level != level:
         raise InputError(
             f"baseline must be a report with intervals of the same level; its level is "
-            f"{earlier.assumptions.level:g}, and {level:g} was asked for. Pass "
-            f"level={earlier.assumptions.level:g}."
+            f"{earlier.assumptions.level:g}, and {level:g} was asked for.",
+            remedy=f"Pass level={earlier.assumptions.level:g}.",
         )
     if earlier.verdict.deploy is None:
         raise InputError(

@@ -26,11 +26,14 @@ def read(path: str | Path) -> dict[str, Any]:
     """The keywords of Problem that the file states; its labels match by text."""
     stated = _parsed(path)
     unknown = sorted(set(stated) - _KEYS)
-    if unknown or ("costs" in stated) == ("utilities" in stated):
-        fault = f"it holds {unknown[0]!r}" if unknown else "it holds both, or neither"
+    n_tables = len({"costs", "utilities"} & set(stated))
+    if unknown or n_tables != 1:
+        fault = "it holds both. Remove one." if n_tables else "it holds neither. Add one."
+        if unknown:
+            fault = f"it holds {unknown[0]!r}. Remove it, or correct its name."
         raise InputError(
             f"{path} must hold [costs] or [utilities], and beside them only classes, decisions, "
-            f"prior, answers, limits and unit; {fault}. Remove it, or add what is missing."
+            f"prior, answers, limits and unit; {fault}"
         )
     sign = 1 if "costs" in stated else -1
     table = stated.get("costs", stated.get("utilities"))
