@@ -608,7 +608,9 @@ def _charges(loss: FloatArray, truth: Any, weights: FloatArray, repeats: Any) ->
     sample = LossSample(
         *(("m",), loss[None], loss, 0 * loss, truth, 2, None, weights, False, None), repeats=repeats
     )
-    return Charges(sample, 0.0, {}, truth, {})
+    costs = Problem([[0, "a"], ["a", 0]]).charged({"a": loss}, None)
+    assert costs is not None
+    return Charges(sample, 0.0, {}, truth, costs, {})
 
 
 @pytest.mark.parametrize("prior", [None, np.array([0.9, 0.1])])

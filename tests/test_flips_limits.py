@@ -19,7 +19,7 @@ from stakes.evaluation.folds import Folds
 from stakes.evaluation.limited_rules import BoundLadder, limited_rule, other_folds
 from stakes.evaluation.moved_limits import _move, _with_bound, away
 from stakes.evaluation.predictions import read_predictions
-from stakes.render.flip_tables import nearest_change
+from stakes.render.flip_tables import anew_section, nearest_change
 from stakes.render.html import _still
 from stakes.report import BAYES, Flip, MovedNumber, flip_of
 from stakes.report._flips import _moves
@@ -319,6 +319,23 @@ def test_the_card_names_what_the_verdict_names_where_cases_have_costs_of_their_o
 
 def said_of(report: Report, *flips: Flip) -> str:
     return nearest_change(dataclasses.replace(report, flips_under_limits=flips))
+
+
+def test_what_never_rules_out_the_choice_is_a_sentence_of_its_own(report):
+    still = [
+        Flip("limit on 1", 0.3, -inf, inf, (), ()),
+        Flip("factor on the costs of 0", 1.0, -inf, inf, (), ()),
+    ]
+    for flips, what in (
+        (still[:1], f"the limit ({report.problem.limits[0]}) never rules"),
+        (still[1:], "all costs of deciding 0 never rule"),
+        (still, f"the limit ({report.problem.limits[0]}) and all costs of deciding 0 never rule"),
+    ):
+        section = anew_section(dataclasses.replace(report, flips_under_limits=tuple(flips)))
+        assert section is not None
+        assert section.sentences[1] == (
+            f"Moved alone within the range searched, {what} out today's choice."
+        )
 
 
 def test_the_nearest_change_is_that_of_the_smallest_ratio_and_is_said_in_plain_words(report):

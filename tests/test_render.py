@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 from stakes import Counts, Decisions, Limit, Problem, Report, Scores, _text, evaluate
 from stakes._text import measured, measured_column, probability, supported
-from stakes.inference import Measured
+from stakes.inference import Measured, few_of_classes
+from stakes.render.flip_tables import _spans
 from stakes.render.key_figures import clarity
 from stakes.render.layout import Section, Table, middle
 from stakes.render.line_picture import LinePicture
@@ -30,6 +32,8 @@ FRAUD = Problem(
     prior=[0.98, 0.02],
     unit="EUR",
 )
+
+BINARY = Problem.binary(false_alarm=1, miss=5)
 
 
 def report_of(problem: Problem, n_cases: int = 300, **settings) -> Report:
@@ -554,6 +558,17 @@ def test_a_cost_per_case_and_that_of_a_million_cases_show_the_same_digits():
     )
 
 
+@pytest.mark.parametrize(("volume", "text"), [(1, "1 case"), (250_000, "250,000 cases")])
+def test_a_single_case_is_no_plural_and_no_line_is_too_long(volume, text):
+    y = np.tile([0, 1], 40)
+    posteriors = np.linspace(0.1, 0.9, 80)
+    report = evaluate(y, posteriors, Problem.zero_one(2), volume=volume, period="year")
+    assert any(f"{text} a year, " in sentence for sentence in report.verdict.sentences)
+    assert ("volume", f"{text} per year") in cells(report, "Assumptions")
+    assert "Calibrator: the map that predicts other folds best" in str(report)
+    assert max(map(len, str(report).splitlines())) <= 100
+
+
 def test_decimals_of_the_calling_program_change_no_number():
     """Such as a precision of six digits, which programs of accountants set."""
     numbers = [0.0, 1 / 3, -1234.5678, 98_765.4321, 1.23456e-7, 2.5e20, 0.99986]
@@ -600,3 +615,49 @@ def test_the_name_of_a_line_covers_neither_line():
         left, right = (x - 130, x) if anchor == "end" else (x, x + 130)
         under = [float(cy) for cx, cy in dots if left <= float(cx) <= right]
         assert not [cy for cy in under if y - 10 < cy < y + 3]
+
+
+# What sentences refer to --------------------------------------------------------------------------
+
+
+def text_of(report: Report, title: str) -> str:
+    return " ".join(part(report, title).sentences)
+
+
+def test_chances_are_explained_only_where_there_are_any():
+    chances = (report_of(FRAUD), report_of(FRAUD, clusters=np.zeros(300)))
+    tables = [part(report, "Cost of each system").table for report in chances]
+    assert ["chance" in table.header for table in tables if table] == [True, False]
+    explained = ["Chance: " in text_of(report, "Cost of each system") for report in chances]
+    assert explained == [True, False]
+    pytest.importorskip("jinja2")
+    pages = [report.to_html() for report in chances]
+    assert ["The chance of being cheapest is" in page for page in pages] == [True, False]
+
+
+def test_a_prior_that_posteriors_hold_for_but_for_rounding_is_this_prior():
+    report = report_of(BINARY)
+    prior = report.assumptions.prior
+    for nearly, same in ((prior[0] * (1 + 3e-16), True), (prior[0] + 1e-6, False)):
+        moved = replace(report.assumptions, posterior_prior=(nearly, 1 - nearly))
+        text = text_of(replace(report, assumptions=moved), "Assumptions")
+        assert ("Posteriors hold for: this prior." in text) is same
+
+
+def test_why_clear_flips_are_not_computed_names_the_running_costs():
+    report = report_of(BINARY, running_costs={"plain": 0.01})
+    text = text_of(report, "What would flip")
+    assert "With running costs, the point at which that becomes clear is not computed." in text
+    assert "such costs" not in text
+
+
+def test_a_few_cases_of_a_class_that_is_called_by_a_number_are_of_that_class():
+    sizes = np.array([60, 4])
+    assert few_of_classes(sizes, (0, 1), 10) == "few cases (4 of class 1)"
+    assert few_of_classes(sizes, ("0", "1"), 10) == "few cases (4 of class 1)"
+    assert few_of_classes(sizes, ("-1", "1.0"), 10) == "few cases (4 of class 1.0)"
+    assert few_of_classes(sizes, ("well", "ill"), 10) == "few cases (4 of ill)"
+
+
+def test_a_range_whose_ends_read_alike_is_one_number():
+    assert _spans([(0.7331, 0.73312), (0.5, 0.7)], probability) == ["73.3 %", "50 % to 70 %"]

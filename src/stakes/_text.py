@@ -10,6 +10,7 @@ from math import isfinite, isinf, isnan
 __all__ = [
     "PAD",
     "always",
+    "cases",
     "chance",
     "decimals",
     "html_table",
@@ -24,6 +25,7 @@ __all__ = [
     "probability",
     "proportion",
     "prose",
+    "reads_as_zero",
     "rounded_to",
     "settled",
     "small_amount",
@@ -37,6 +39,7 @@ _MINUS = str.maketrans("-", "−")
 _GROUPED, _POWERS = Decimal(10_000), Decimal(10**15)
 _SMALL, _SMALLEST_PLAIN = Decimal("0.0001"), Decimal("1e-9")
 _NOISE = 1e-12  # relative to the scale of a table: smaller numbers are rounding errors
+_NEAR_ZERO = 1e-9  # of the width of an interval: a bound that is nearer to zero may be zero
 _TINIEST, _LARGEST = 1e-60, 1e15  # between them a number can be written without powers of ten
 # What a terminal would interpret: control characters, text directions, halves of characters.
 _OBEYED = re.compile(
@@ -174,18 +177,36 @@ def measured(value: float, low: float, high: float) -> tuple[str, str, str]:
     """A number and the bounds of its interval, rounded to what the interval supports.
 
     All three have as many decimals as show two significant digits of half the interval's width;
-    where there is no such width, four significant digits.
+    where there is no such width, four significant digits. A bound that this would round to zero,
+    and so hide on which side of zero it is, keeps a digit.
 
     >>> measured(0.15743, 0.1418, 0.1728), measured(0.0019, -0.0142, 0.018)
     (('0.157', '0.142', '0.173'), ('0.002', '−0.014', '0.018'))
     >>> measured(12345.6, 9876.5, 14_400.2), measured(0.25, float("nan"), float("nan"))
     (('12,300', '9900', '14,400'), ('0.25', 'undefined', 'undefined'))
+    >>> measured(0.14, 0.00196, 0.39), measured(0.58, -3.3, 454_613)
+    (('0.14', '0.002', '0.39'), ('0', '−3', '450,000'))
     """
     places = supported(value, low, high)
-    first, second, third = (
-        number(part) if places is None else rounded_to(part, places) for part in (value, low, high)
-    )
-    return first, second, third
+    if places is None:
+        return number(value), number(low), number(high)
+    least = _NEAR_ZERO * (high - low)
+    first, second, third = (rounded_to(part, places) for part in (value, low, high))
+    return first, _nonzero(second, low, least), _nonzero(third, high, least)
+
+
+def _nonzero(text: str, bound: float, least: float) -> str:
+    """The text of a bound, with a digit where it reads as zero although it is none."""
+    return prose(bound, 1) if reads_as_zero(text) and abs(bound) > least else text
+
+
+def reads_as_zero(text: str) -> bool:
+    """Whether the text of a number has no digit but zeros.
+
+    >>> reads_as_zero("−0.00"), reads_as_zero("0.01"), reads_as_zero("undefined")
+    (True, False, False)
+    """
+    return not text.strip("−0.,")
 
 
 def measured_column(rows: Sequence[tuple[float, float, float]]) -> list[tuple[str, str, str]]:
@@ -251,6 +272,15 @@ def point(value: float, digits: int) -> str:
     ('0.99986', '−2.239')
     """
     return proportion(value, digits) if 0 < value < 1 else number(value, digits)
+
+
+def cases(volume: float, digits: int = 7) -> str:
+    """How many cases: `number` with its noun.
+
+    >>> cases(1), cases(250_000)
+    ('1 case', '250,000 cases')
+    """
+    return f"{number(volume, digits)} case{'s' * (volume != 1)}"
 
 
 def in_unit(text: str, unit: str | None, words: str = " ") -> str:

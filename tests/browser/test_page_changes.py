@@ -336,3 +336,28 @@ def test_bins_of_scores_decide_as_in_python_at_other_priors(opened):
         there = stakes.moved(WARD.costs, np.array([1 - share, share]), kept=False)
         for name, cost in page.run(costs, share):
             assert cost == pytest.approx(there.cost(name).value, abs=1e-9)
+
+
+def test_the_runner_up_is_compared_on_these_cases_where_the_winner_was_corrected(opened):
+    y = np.repeat([0, 1], 100)
+    rng = np.random.default_rng(2)
+    models = {name: np.where(rng.random(200) < 0.25, 1 - y, y) for name in "ab"}
+    report = evaluate(y, models, Problem.zero_one(2), replicates=10)
+    page = opened(report)
+    page.run("() => { const s = stakesPage.state(); s.costs[0][1] = 1 + 1e-9; stakesPage.set(s); }")
+    assert report.verdict.sentences[-1].startswith("The runner-up, ")
+    assert " more per case on these cases (95 % interval " in report.verdict.sentences[-1]
+    assert report.verdict.sentences[-1] in page.text("#verdict-changed")
+
+
+def test_what_costs_as_much_on_these_cases_is_not_called_cheaper(opened):
+    y, i = np.repeat([0, 1], [16, 4]), np.arange(20)
+    first, second = np.where(i < 9, 0, 1), np.where((i >= 7) & (i < 16), 0, 1)
+    first[16] = second[17] = 0
+    problem = Problem.binary(false_alarm=1, miss=9)
+    report = evaluate(y, {"d0": first, "d1": second}, problem, replicates=10)
+    page = opened(report)
+    page.run("() => stakesPage.set({costs: [[0, 2], [18, 0]]})")
+    twice = evaluate(y, {"d0": first, "d1": second}, Problem([[0, 2], [18, 0]]), replicates=10)
+    assert "costs as little on these cases, 1.6 per case" in twice.verdict.reason
+    assert twice.verdict.reason in page.text("#verdict-changed")

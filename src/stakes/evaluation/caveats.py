@@ -143,7 +143,8 @@ def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
         elif size == 0:
             yield Caveat(
                 "absent class",
-                f"There is no case of {label}: its costs enter upper limits of intervals alone.",
+                f"There is no case of {label}: its costs are in no estimate, only in the limits of "
+                f"intervals.",
             )
         elif size < SMALLEST:
             yield Caveat(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes._text import always, in_unit, number, percent, prose
+from stakes._text import always, cases, in_unit, number, percent, prose
 from stakes.errors import InputError
 from stakes.evaluation.case_charges import NO_MODEL, blind_counts
 from stakes.evaluation.evidence import Evidence
@@ -130,21 +130,24 @@ def _shares(
 # In plain sentences ------------------------------------------------------------------------------
 
 
-def limit_sentences(system: System, evidence: Evidence, level: float) -> list[str]:
-    """How a system meets every limit, and what a slightly looser limit would save."""
+def limit_sentences(system: System, evidence: Evidence, level: float, *, named: bool) -> list[str]:
+    """How a system meets every limit, and what a slightly looser limit would save.
+
+    It is `named` where the sentence before speaks of others.
+    """
     sentences = []
-    for check in system.limits:
-        sentences.append(_stands(check, level))
+    for place, check in enumerate(system.limits):
+        sentences.append(_stands(check, level, system.name if named and not place else "It"))
         sentences += _worth(check, evidence.problem, evidence.operation)
     priced = any(check.price for check in system.limits)
     sentences += _exchange(system, evidence) if priced else []
     return sentences
 
 
-def _stands(check: LimitCheck, level: float) -> str:
+def _stands(check: LimitCheck, level: float, subject: str) -> str:
     value, low, high = check.interval
     bound = f"{'at most' if check.limit.sign > 0 else 'at least'} {percent(check.limit.bound)}"
-    share = f"It decides {check.limit.decision} for {value} of {check.limit.base}"
+    share = f"{subject} decides {check.limit.decision} for {value} of {check.limit.base}"
     interval = f" ({percent(level)} interval {low.removesuffix(' %')} to {high})"
     beyond = ", which it clearly breaks" if check.breaks else ""
     if not check.breaks and check.limit.excess(check.value) > 0:
@@ -170,8 +173,8 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
         a_period = f" a {operation.period}" if operation.period else ""
         about = float(f"{check.total:.3g}")  # no more digits than the word "about" allows
         total = f"{in_unit(number(about, 3), unit)}{a_period}"
-        cases = f"one percentage point, {number(0.01 * operation.volume, 4)} cases{a_period}, "
-        sentence += f"; {cases if limit.given is None else 'that '}is worth about {total}"
+        point = f"one percentage point, {cases(0.01 * operation.volume, 4)}{a_period}, "
+        sentence += f"; {point if limit.given is None else 'that '}is worth about {total}"
     yield f"{sentence}."
 
 

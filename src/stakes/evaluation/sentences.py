@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stakes._text import in_unit, measured, percent, prose, small_amount
+from stakes._text import in_unit, measured, percent, prose, reads_as_zero, small_amount
 from stakes.inference import Measured
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, Caveat
@@ -20,7 +20,7 @@ def rounded(value: float, like: Measured) -> str:
     'less than 0.0001'
     """
     text = measured(value, like.low, like.high)[0]
-    hidden = not text.strip("−0.,") and value != like.value
+    hidden = reads_as_zero(text) and value != like.value
     return small_amount(value, like.value) if hidden else text
 
 

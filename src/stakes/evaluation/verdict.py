@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isfinite, isnan
+from math import isclose, isfinite, isnan
 
-from stakes._text import always, number, point, probability, small_amount, whole_percent
+from stakes._text import (
+    always,
+    cases,
+    in_unit,
+    point,
+    probability,
+    reads_as_zero,
+    small_amount,
+    whole_percent,
+)
 from stakes._value import record
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
@@ -42,7 +51,8 @@ def verdict_of(
         verdict = _deployed(best, expected, share, saving, costs, words, evidence)
         return _with_totals(verdict, evidence.operation, words)
     if evidence.all_break:
-        sentences = (words.all_break(best), *limit_sentences(best, evidence, costs.level))
+        limits = limit_sentences(best, evidence, costs.level, named=len(words.rivals) > 1)
+        sentences = (words.all_break(best), *limits)
     else:
         sentences = words.none(best, expected, saving), words.at_best(best, expected, saving)
     verdict = Verdict(
@@ -93,8 +103,9 @@ def _deployed(
     saves = words.saves(best, saving)
     sentences = [words.close_call(saving), words.deploy(best, expected), saves]
     if rival is not None and over_rival is not None:
-        sentences.append(words.against_rival(rival, over_rival))
-    sentences += limit_sentences(best, evidence, costs.level)
+        here = _is_corrected(best, expected)
+        sentences.append(words.against_rival(best, rival, over_rival, here=here))
+    sentences += limit_sentences(best, evidence, costs.level, named=rival is not None)
     apart = None if rival is None else not words.other_contenders(best)
     return Verdict(
         deploy=best,
@@ -148,6 +159,13 @@ class _Words:
     def _money(self, interval: Measured) -> str:
         return money(interval.value, self.problem.unit, interval)
 
+    def _amount(self, difference: Measured, cost: float) -> str:
+        """A difference beside a cost; one above zero does not read as zero."""
+        text = rounded(difference.value, difference)
+        if difference.value > 0 and reads_as_zero(text):
+            text = small_amount(difference.value, cost)
+        return in_unit(text, self.problem.unit)
+
     def _blind(self, best: System) -> str:
         """What the blind decision costs, rounded like the cost beside it."""
         return f"{money(self.naive.cost, self.problem.unit, best.cost)} per case"
@@ -177,17 +195,21 @@ class _Words:
         return f"{_listed(names)}: the data cannot tell {which} is the cheapest{spared}."
 
     def _spared(self, saving: Measured, names: list[str]) -> str:
-        """What contenders save: the first in deployment, the others on these cases."""
-        blind, costs = self.naive.cost, dict[str, float]()
-        for system in self.contenders[1:]:
+        """What the first contender is expected to save, and the others at least on these cases.
+
+        The first is expected to save less than it saved on these cases, because it was chosen for
+        that; by the same luck none of the others is said to save more.
+        """
+        blind, saved = self.naive.cost, dict[str, float]()
+        for system in self.contenders:  # the cheapest of each model
             name = system.name if system.name in names else system.model
-            costs.setdefault(name, system.cost.value)
-        saved = [saving.value, *(blind - cost for cost in costs.values())]
+            saved.setdefault(name, blind - system.cost.value)
         if not 0 < saving.value <= blind:
             return ""
-        least, most = (max(amount, 0.0) / blind for amount in (min(saved), saved[0]))
+        most = saving.value / blind
+        least = min(most, *(amount / blind for amount in list(saved.values())[1:]))
         what, two = f"of what {self._always} costs", len(names) == 2
-        if min(saved) <= 0:
+        if least <= 0:
             rest = names[1] if two else "some of the others"
             share = _share_in_words(most, most)
             return f"; {names[0]} saves {share} {what}, {rest} nothing on these cases"
@@ -197,7 +219,7 @@ class _Words:
     def deploy(self, best: System, expected: Measured) -> str:
         """What to deploy, and at what cost."""
         first = f"Deploy {best.model} {_how(best, self.problem)}: "
-        if rounded(best.cost.value, expected) == rounded(expected.value, expected):
+        if not _is_corrected(best, expected):
             return f"{first}it costs {self._cost(expected)}."
         return f"{first}expect it to cost {self._cost(expected)}. {self._chosen(best, expected)}"
 
@@ -216,10 +238,7 @@ class _Words:
         blind = self.naive.cost
         part = 0 < saving.value <= blind  # a share makes sense of a positive cost only
         share = f", {_bounded(saving.value / blind)} of that" if part else ""
-        amount = self._money(saving)
-        if part and not rounded(saving.value, saving).strip("−0.,"):  # but it is not zero
-            small = small_amount(saving.value, best.cost.value)
-            amount = " ".join(filter(None, [small, self.problem.unit]))
+        amount = self._amount(saving, best.cost.value)
         sure = "" if not saving.low <= 0 else ", but the data cannot rule out that it saves nothing"
         return (
             f"Against {self._always}, which costs {self._blind(best)}, it saves "
@@ -237,13 +256,13 @@ class _Words:
     ) -> str:
         """Cost and saving for all cases of the period."""
         a_period = f" a {operation.period}" if operation.period else ""
-        cases = f"For {number(operation.volume or 0.0, 7)} cases{a_period}"
+        every = f"For {cases(operation.volume or 0.0)}{a_period}"
         if not deployed:
             blind = money((operation.volume or 0.0) * self.naive.cost, self.problem.unit, cost)
-            return f"{cases}, {self._always} costs {blind}{a_period}."
+            return f"{every}, {self._always} costs {blind}{a_period}."
         return (
-            f"{cases}, it costs {self._money(cost)}{a_period}{self._span(cost)} and saves "
-            f"{self._money(saving)}{self._span(saving)}."
+            f"{every}, it costs {self._money(cost)}{a_period}{self._span(cost)} and saves "
+            f"{self._amount(saving, cost.value)}{self._span(saving)}."
         )
 
     def none(self, best: System, expected: Measured, saving: Measured) -> str:
@@ -255,16 +274,18 @@ class _Words:
             )
         which = "Deploy none of these models" if self.several else f"Do not deploy {best.model}"
         price = self._blind(best)
-        if saving.value < 0 and best.cost.value < self.naive.cost:
+        even = isclose(best.cost.value, self.naive.cost, rel_tol=1e-12)
+        if saving.value < 0 and best.cost.value < self.naive.cost and not even:
             them = "them" if self.several else "it"
             return (
                 f"{which}: expect {them} to cost more than {self._always}, which costs {price}. "
                 f"{self._chosen(best, expected)}"
             )
-        if saving.value < 0:
+        if saving.value < 0 and not even:
             clearly = "" if saving.high < 0 else " on these cases, though not clearly"
             return f"{which}: {self._always}, which costs {price}, is cheaper{clearly}."
-        return f"{which}: {self._always} costs as little, {price}, and needs no model."
+        here = " on these cases" if saving.value < 0 else ""
+        return f"{which}: {self._always} costs as little{here}, {price}, and needs no model."
 
     def at_best(self, best: System, expected: Measured, saving: Measured) -> str:
         """What the best of the systems would cost, where none is deployed."""
@@ -275,24 +296,33 @@ class _Words:
             )
         how = _how(best, self.problem)
         first = f"The best of them, {best.model} {how}," if self.several else f"At best, {how}, it"
-        same = rounded(best.cost.value, expected) == rounded(expected.value, expected)
-        sentence = f"{first} {'costs' if same else 'will cost about'} {self._cost(expected)}"
+        costs = "will cost about" if _is_corrected(best, expected) else "costs"
+        sentence = f"{first} {costs} {self._cost(expected)}"
         if saving.value == 0:
             return f"{sentence}."
         more = Measured(-saving.value, -saving.high, -saving.low)
         doubt = "; the data cannot rule out that it is cheaper" if more.low <= 0 else ""
-        return f"{sentence}, {self._money(more)} more{self._span(more)}{doubt}."
+        return f"{sentence}, {self._amount(more, best.cost.value)} more{self._span(more)}{doubt}."
 
-    def against_rival(self, rival: System, more: Measured) -> str:
-        """How the runner-up compares with the best, and whether that is clear."""
+    def against_rival(self, best: System, rival: System, more: Measured, *, here: bool) -> str:
+        """How the runner-up compares with the best, and whether that is clear.
+
+        That is on these cases, and said where the best is expected to cost more than it did `here`.
+        """
         clearly = not any(system is rival for system in self.contenders)
         if more.value == 0:
             return f"The runner-up, {rival.name}, costs the same."
+        on_these = " on these cases" if here else ""
         statement = "it clearly costs more" if clearly else "the data cannot tell the two apart"
         adjusted = ", adjusted for all comparisons" if len(self.rivals) > 2 else ""
         interval = "" if isnan(more.low) else f" ({span(more, self.level)}{adjusted})"
-        amount = f"{self._money(more)} more per case{interval}"
+        amount = f"{self._amount(more, best.cost.value)} more per case{on_these}{interval}"
         return f"The runner-up, {rival.name}, costs {amount}: {statement}."
+
+
+def _is_corrected(best: System, expected: Measured) -> bool:
+    """Whether a system is expected to cost visibly more than it cost on these cases."""
+    return rounded(best.cost.value, expected) != rounded(expected.value, expected)
 
 
 def _bounded(share: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Labels
+from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._text import text_table
 from stakes._value import Value, record
 from stakes.errors import InputError
@@ -111,7 +111,7 @@ def slices(estimate: Estimate, tally: Tally, *, smallest: float) -> Slices:
     delta method
            cases  value  95% low    high
     north     90    0.4   0.2982  0.5018
-    south     10    0.4  0.07994  0.7201  few cases (6 of 0, 4 of 1)
+    south     10    0.4  0.07994  0.7201  few cases (6 of class 0, 4 of class 1)
     """
     axes = checked_tally(tally).leading
     if len(axes) != 1 or estimate.value.shape != axes:
@@ -153,8 +153,13 @@ def few_of_classes(sizes: FloatArray | IntArray, classes: Labels, smallest: floa
     'few cases (4 of ill)'
     """
     short = [
-        f"{size:.4g} of {label}"
+        f"{size:.4g} of {label if _is_a_word(label) else f'class {label}'}"
         for size, label in zip(sizes, classes, strict=True)
         if size < smallest
     ]
     return f"few cases ({', '.join(short)})" if short else ""
+
+
+def _is_a_word(label: Label) -> bool:
+    """Whether a label is a text that does not read like a number."""
+    return isinstance(label, str) and not label.strip("+-").replace(".", "", 1).isdigit()

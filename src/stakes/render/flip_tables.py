@@ -25,7 +25,7 @@ _ALONE = (
 _REMADE = ", and with rules made again once it is known"
 _FACTORS = (
     f"Each cost multiplied alone, {{priors}}{_FROZEN}: where another costs as little on these "
-    "cases. The point at which that becomes clear is not computed for such costs."
+    "cases. {why}, the point at which that becomes clear is not computed."
 )
 
 
@@ -50,7 +50,8 @@ def region_sections(report: Report) -> Iterator[Section]:
 
 
 def _spans(pairs: Iterable[tuple[float, float]], write: Callable[[float], str]) -> list[str]:
-    return [" to ".join(map(write, pair)) for pair in pairs]
+    """Ranges as text; one whose ends read alike is one number."""
+    return [" to ".join(dict.fromkeys(map(write, pair))) for pair in pairs]
 
 
 def _point(value: float) -> str:
@@ -81,7 +82,9 @@ def margin_section(report: Report) -> Section:
     )
     if moves_factors(report):
         priors = "" if report.problem.limits else "or each prior moved alone, "
-        text = f"{_FACTORS.format(priors=priors)} The nearest first{more}."
+        by_case = "Where costs differ from case to case"
+        why = by_case if report.problem.columns else "With running costs"
+        text = f"{_FACTORS.format(priors=priors, why=why)} The nearest first{more}."
     if report.verdict.deploy is None and best.cost.value < report.naive.cost:
         text += f" By the costs on these cases, where {best.name} is the cheapest."
     title = "What would flip the verdict"
@@ -158,10 +161,9 @@ def anew_section(report: Report) -> Section | None:
         )
         for flip, side in _nearest_flips(report)
     )
-    never = [_moved(flip, report) for flip in flips if _never(flip)]
-    rest = (f"Moved alone, these change nothing there: {'; '.join(never)}.",) if never else ()
+    never = tuple(_never_in_words([flip for flip in flips if _never(flip)], report))
     table = Table(("moved alone", "now", "until", "then"), rows) if rows else None
-    return Section(_ANEW, (text, *rest), table)
+    return Section(_ANEW, (text, *never), table)
 
 
 def _left_out(report: Report) -> str:
@@ -228,14 +230,30 @@ def _moved(flip: Flip, report: Report) -> str:
     return f"all costs of deciding {flip.what.removeprefix('factor on the costs of ')}"
 
 
+def _moved_in_words(flip: Flip, report: Report) -> str:
+    """The same for a sentence."""
+    moved = _moved(flip, report)
+    return f"the limit ({moved})" if _is_limit(flip.what) else moved
+
+
+def _never_in_words(flips: list[Flip], report: Report) -> Iterator[str]:
+    """A sentence about what never rules out today's choice, if there is anything."""
+    if not flips:
+        return
+    texts = [_moved_in_words(flip, report) for flip in flips]
+    listed = " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+    rule = "rules" if len(flips) == 1 and _is_limit(flips[0].what) else "rule"
+    yield f"Moved alone within the range searched, {listed} never {rule} out today's choice."
+
+
 def _moves_to(flip: Flip, side: int) -> str:
     word = "rise" if side > 0 else "fall"
     return f"{word}{'s' if _is_limit(flip.what) else ''} to {_flip_value(_end(flip, side))}"
 
 
 def _until(flip: Flip, side: int, report: Report) -> str:
-    moved, moves = _moved(flip, report), _moves_to(flip, side)
-    return f"the limit ({moved}) {moves}" if _is_limit(flip.what) else f"{moved} {moves} of today's"
+    moved, moves = _moved_in_words(flip, report), _moves_to(flip, side)
+    return f"{moved} {moves}" if _is_limit(flip.what) else f"{moved} {moves} of today's"
 
 
 def _flips(margin: Margin, scale: float) -> Iterator[tuple[str, ...]]:

@@ -30,7 +30,7 @@ from stakes.render.key_figures import clarity, key_figures
 from stakes.render.layout import NAME, Section, Table, middle, tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import explorable, page_data
-from stakes.render.systems import naive_breaks_limit, rules_explained
+from stakes.render.systems import has_chances, naive_breaks_limit, rules_explained
 from stakes.render.tables import (
     QUALITY,
     calibrator_text,
@@ -117,7 +117,7 @@ def to_html(
         rule=rules_explained([report.best]),
         clarity=clarity(report),
         figures=list(key_figures(report)),
-        rivals=sum(system.candidate for system in report.systems),
+        has_chances=has_chances(report),
         still=still,
         nearest=nearest_change(report),
         plain_titles=(AGAINST, UNKNOWN),

@@ -192,7 +192,7 @@ def from_json(source: str | Path) -> Report:
     Examples
     --------
     >>> try:
-    ...     from_json("{}")
+    ...     from_json('{"schema": "stakes-report/0"}')
     ... except InputError as error:
     ...     print(str(error).split(";")[0])
     source must be a report of schema 'stakes-report/3'
@@ -210,6 +210,12 @@ def from_json(source: str | Path) -> Report:
     if schema is None and isinstance(data, dict) and "format" in data:
         raise InputError(
             f"source must be a report; {format_fault(data, SCHEMA)}.",
+            argument="source",
+            remedy=TO_JSON,
+        )
+    if schema is None:
+        raise InputError(
+            "source must be a report; it is JSON without a schema.",
             argument="source",
             remedy=TO_JSON,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import nan
+from math import isfinite, nan
 
 from stakes import _text
 from stakes.render.layout import (
@@ -123,12 +123,18 @@ def _explanations(report: Report, rivals: list[System]) -> tuple[str, ...]:
     text = (f"Costs in {report.problem.unit}.",) if report.problem.unit else ()
     text += rules_explained(rivals)
     text += (_MODELLESS,) * (report.no_model is not None)
-    text += (_CHANCE,) * (len(rivals) > 1)
+    text += (_CHANCE,) * has_chances(report)
     text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     text += _running(report)
     constant = f"always {report.naive.decision}, the cheapest constant decision"
     left_out = f"Normalised costs are left out: {constant}, breaks a limit."
     return text + (left_out,) * naive_breaks_limit(report)
+
+
+def has_chances(report: Report) -> bool:
+    """Whether several systems compete, with known chances of being the cheapest."""
+    rivals = ranked(report)
+    return len(rivals) > 1 and any(isfinite(rival.probability_cheapest) for rival in rivals)
 
 
 def rules_explained(systems: Iterable[System]) -> tuple[str, ...]:

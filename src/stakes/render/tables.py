@@ -374,14 +374,14 @@ def _assumptions(report: Report) -> Section:
     source = "stated" if assumed.prior_stated else "of the data"
     sentences: tuple[str, ...] = (f"Prior, {source}: {_shares(labels, assumed.prior)}.",)
     if _has_posteriors(report):
-        same = assumed.posterior_prior == assumed.prior
+        same = np.allclose(assumed.posterior_prior, assumed.prior, rtol=1e-9, atol=0)
         shares = "this prior" if same else _shares(labels, assumed.posterior_prior)
         sentences += (f"Posteriors hold for: {shares}.",)
+    sentences += (f"Calibrator: {calibrator_text(assumed)}.",)
     rows = (
         ("cases", f"{four_digits(assumed.n_cases)}{' (weighted)' if assumed.weighted else ''}"),
         *([] if assumed.engine in (None, "numpy") else [("rows", f"tallied by {assumed.engine}")]),
         *_operation(assumed),
-        ("calibrator", calibrator_text(assumed)),
         ("clusters", "none" if assumed.clusters is None else four_digits(assumed.clusters)),
         ("intervals", f"{_text.percent(assumed.level)}, profile likelihood"),
         ("random numbers", random_numbers(report)),
@@ -414,7 +414,7 @@ def _operation(assumed: Assumptions) -> Iterator[tuple[str, str]]:
         yield "running costs per case", ", ".join(each)
     if assumed.volume is not None:
         period = f" per {assumed.period}" if assumed.period else ""
-        yield "volume", f"{_text.number(assumed.volume, 7)} cases{period}"
+        yield "volume", f"{_text.cases(assumed.volume)}{period}"
 
 
 def _shares(labels: Labels, prior: tuple[float, ...]) -> str:

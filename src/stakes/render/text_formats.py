@@ -41,13 +41,13 @@ def to_text(report: Report) -> str:
     return "\n\n".join(map(section_text, parts))
 
 
-def wrapped(text: str, width: int) -> str:
+def wrapped(text: str, width: int = WIDTH) -> str:
     """Break a text into lines, but not between a number and its unit or percent sign.
 
     Parameters
     ----------
     text : the text
-    width : most characters of a line
+    width : most characters of a line; by default as in reports
 
     Returns
     -------
@@ -83,7 +83,7 @@ def section_text(part: Section) -> str:
     """
     title = plain_spaces(textwrap.shorten(part.title, WIDTH, placeholder=" …"))
     lines = [title, "=" * len(title)]
-    lines += [wrapped(text, WIDTH) for text in part.sentences]
+    lines += [wrapped(text) for text in part.sentences]
     if part.table is not None:
         table = plain_spaces(text_table(part.table.header, part.table.rows))
         lines += [line.rstrip() for line in table.splitlines()]

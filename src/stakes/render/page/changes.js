@@ -1,12 +1,12 @@
 // Changes: the verdict under changed stakes, compared with the verdict of the report.
 
 /** A cost per case with its interval, for a sentence; only the first of a paragraph needs the level. */
-function textWithInterval(interval, level = `${percent(DATA.level)} interval `) {
+function textWithInterval(interval, level = `${percent(DATA.level)} interval `, per = " per case", adjusted = "") {
+  if (!Number.isFinite(interval[1])) return `${withUnit(costText(interval[0]))}${per}`;
   const [value] = measured(interval);
-  const hasBounds = Number.isFinite(interval[1]);
-  const isHidden = interval[0] > 0 && !/[1-9∞d]/.test(value); // a small amount does not read as 0
+  const isHidden = interval[0] > 0 && readsAsZero(value); // a small amount does not read as 0
   const text = isHidden ? smallAmount(interval[0], result.best.cost) : value;
-  return `${withUnit(hasBounds ? text : costText(interval[0]))} per case${hasBounds ? ` (${level}${intervalText(interval)})` : ""}`;
+  return `${withUnit(text)}${per} (${level}${intervalText(interval)}${adjusted})`;
 }
 
 /** The recommendation of the report and the current one, and whether the data can tell them apart. */
@@ -84,11 +84,10 @@ const modelWithRule = (system) => `${MODELS[system.model].name} with ${ruleText(
 /** Sentences for a verdict that recommends none of the systems. */
 function noneSentences({ best, unaided, inference }, keepsDecisions, expected, saving) {
   const price = `${costInSentence(unaided.cost)} per case`;
-  const ties = best.cost - unaided.cost <= TIE * Math.abs(unaided.cost) && saving[0] >= 0;
-  const costlier = saving[0] < 0 && best.cost < unaided.cost - TIE * Math.abs(unaided.cost);
-  const reason = ties
-    ? `${unaided.phrase} costs as little, ${price}, and needs no model`
-    : costlier
+  const above = withoutNoise(best.cost - unaided.cost, unaided.cost);
+  const reason = !above || (above < 0 && saving[0] >= 0)
+    ? `${unaided.phrase} costs as little${saving[0] < 0 ? " on these cases" : ""}, ${price}, and needs no model`
+    : above < 0
       ? `expect them to cost more than ${unaided.phrase}, which costs ${price}`
       : `${unaided.phrase}, which costs ${price}, is cheaper${saving[2] >= 0 ? " on these cases, though not clearly" : ""}`;
   const doubt = saving[2] > 0 ? "; the data cannot rule out that it saves something" : "";
@@ -101,11 +100,17 @@ function noneSentences({ best, unaided, inference }, keepsDecisions, expected, s
 }
 
 /** A sentence about the runner-up. */
-function runnerUp({ best, rival, inference }) {
-  if (!inference) return `The runner-up, ${rival.name}, costs ${costInSentence(rival.cost - best.cost)} more per case.`;
+function runnerUp(outcome) {
+  const { best, rival, inference } = outcome;
+  const begin = `The runner-up, ${rival.name}, costs `;
+  if (!inference) return `${begin}${costInSentence(rival.cost - best.cost)} more per case.`;
   const more = inference.more(rival.name);
-  if (more[0] === 0) return `The runner-up, ${rival.name}, costs the same.`;
+  if (more[0] === 0) return `${begin}the same.`;
   const comparison = inference.contenders().includes(rival.name) ? "the data cannot tell the two apart" : "it clearly costs more";
-  const [value] = measured(more);
-  return `The runner-up, ${rival.name}, costs ${withUnit(value)} more per case (${percent(DATA.level)} interval ${intervalText(more)}, adjusted for all comparisons): ${comparison}.`;
+  // the cost to expect of the best holds what was added for having chosen it, the difference does not
+  const [expected, ...bounds] = expectedOf(outcome);
+  const [there, here] = [expected, best.cost].map((cost) => measured([cost, ...bounds])[0]);
+  const per = ` more per case${here === there ? "" : " on these cases"}`;
+  const adjusted = numberOfContenders(outcome).of > 2 ? ", adjusted for all comparisons" : "";
+  return `${begin}${textWithInterval(more, undefined, per, adjusted)}: ${comparison}.`;
 }

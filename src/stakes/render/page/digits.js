@@ -82,10 +82,19 @@ function supportedDecimals([value, low, high]) {
   return isUsable ? decimalsOf(half) : null;
 }
 
-/** A number and the bounds of its interval, rounded to what the interval supports. */
+const readsAsZero = (text) => !/[^−0.,]/.test(text);
+
+/**
+ * A number and the bounds of its interval, rounded to what the interval supports; a bound that this
+ * would round to zero, and so hide on which side of zero it is, keeps a digit.
+ */
 function measured(interval) {
   const places = supportedDecimals(interval);
-  return interval.map((value) => (places === null ? short(value) : fixed(value, places)));
+  const least = 1e-9 * (interval[2] - interval[1]); // a bound that is nearer to zero may be zero
+  return interval.map((value, i) => {
+    const text = places === null ? short(value) : fixed(value, places);
+    return i && readsAsZero(text) && Math.abs(value) > least ? plain(value, 1) : text;
+  });
 }
 
 /** The same for a column of numbers, with aligned decimal points. */

@@ -108,13 +108,19 @@ function hideCostlyModels() {
 }
 
 // What the verdict of the report says below its sentences, if there is room that a change will need
+const MOVE = "Move any number below: these lines ";
+const INVITED = [
+  `${MOVE}then say what the verdict was and what it is, how sure that is, and what it costs.`,
+  " Reset brings the report back.",
+  " Copy link keeps what you set.",
+  " Save as TOML writes it for the next evaluation.",
+  " The figures, the rule and the nearest change in this box follow, too.",
+  " So do the tables and charts below, unless they say that they stay as reported.",
+];
 const INVITATIONS = [
-  "Move any number below: these lines then say what the verdict was and what it is, how sure that is, and what it costs. Reset brings the report back, Copy link keeps what you set, and Save as TOML writes it for the next evaluation. The figures, the rule and the nearest change in this box follow, too, and so do the tables and charts below, unless they say that they stay as reported.",
-  "Move any number below: these lines then say what the verdict was and what it is, how sure that is, and what it costs. Reset brings the report back, Copy link keeps what you set, and Save as TOML writes it for the next evaluation.",
-  "Move any number below: these lines then say what the verdict was and what it is, how sure that is, and what it costs. Reset brings the report back.",
-  "Move any number below: these lines then say what the verdict was and what it is, how sure that is, and what it costs.",
-  "Move any number below: these lines then say what changes, and how sure that is.",
-  "Move any number below: these lines follow.",
+  ...INVITED.map((_, i) => INVITED.slice(0, INVITED.length - i).join("")),
+  `${MOVE}then say what changes, and how sure that is.`,
+  `${MOVE}follow.`,
 ];
 
 /** The same outcome as if it deployed a model, which takes more words and figures than to deploy none. */
@@ -161,11 +167,12 @@ function reserveRoom() {
   const below = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - aroundThem - reported);
   const growth = below < 0 ? Infinity : below; // the card stays on the first screen if it fits there now
   const height = Math.max(reported, changed, Math.min(changed + spare, reported + growth));
-  longestThatFits(invitation, INVITATIONS, byId("verdict-reported"), height);
-  reserveReminder(Math.max(...trials.map(({ length }) => length)), height - changed - spare);
   stack.style.minHeight = `${height}px`;
   card.style.minHeight = `${height + aroundThem}px`;
   hold(HELD, HELD.map((_, i) => Math.max(...trials.map(({ heights }) => heights[i]))));
+  // the figures beside the sentences may need more room than these
+  longestThatFits(invitation, INVITATIONS, byId("verdict-reported"), stack.offsetHeight);
+  reserveReminder(Math.max(...trials.map(({ length }) => length)), height - changed - spare);
 }
 
 /** Write the first of some texts that keeps an element within a height; none if all are too long. */

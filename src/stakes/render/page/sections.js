@@ -46,11 +46,14 @@ function showVerdict() {
   );
 }
 
+/** The level and the bounds of an interval, or nothing where there is none. */
+const noteOf = (interval) => (Number.isFinite(interval[1]) ? `${percent(DATA.level)}: ${intervalText(interval)}` : "");
+
 /** The interval of the cost of the recommendation and how clear it is, in as few words as a box beside the sliders has room for. */
 function howSure(outcome) {
   if (!outcome.deploysModel) return html("small", {}, "deploy none of the models");
   const interval = expectedOf(outcome);
-  const bounds = Number.isFinite(interval[1]) ? `${percent(DATA.level)}: ${intervalText(interval)}` : "no interval";
+  const bounds = noteOf(interval) || "no interval";
   const clarity = outcome.changed ? clarityOf(outcome) : REPORTED_TAG.replace(/^as reported/, "");
   const { size, of } = numberOfContenders(outcome);
   const rivals = size > 1 ? [`: ${size} of ${of}`, html("span", { class: "off-phone" }, " may be the cheapest")] : [];
@@ -91,7 +94,7 @@ function factsOf(outcome) {
   const { size, of: rivals } = numberOfContenders(outcome);
   const measure = (name, value, interval) => {
     const hasBounds = Number.isFinite(value) && Number.isFinite(interval[1]);
-    const note = hasBounds ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
+    const note = hasBounds ? noteOf(interval) : "";
     return { name: inUnit(name), value, note, text: hasBounds ? measured(interval)[0] : costText(value) };
   };
   const costLabel = deploysModel ? "cost per case" : "cost per case of the best model";

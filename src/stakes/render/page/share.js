@@ -128,7 +128,7 @@ function showTotal() {
   const [saving] = interval;
   const hasBounds = Number.isFinite(interval[1]);
   const text = hasBounds ? measured(interval)[0] : totalText(saving);
-  const note = hasBounds ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
+  const note = noteOf(interval);
   byId("facts").append(factNode({ name: inUnit(`saved ${periodHead()[0]}`), value: saving, text, note }));
 }
 
