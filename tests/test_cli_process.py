@@ -262,9 +262,12 @@ def test_progress_is_shown_on_a_terminal_only(folder, monkeypatch, capsys):
     assert capsys.readouterr().err == ""  # it ends before progress would be shown
     monkeypatch.setattr(output, "PATIENCE", 0.0)
     with working("reading [bold]", 10) as advance:
-        advance(5, "pass 1 of 2")
         time.sleep(0.4)
-    assert "reading [bold]: pass 1 of 2" in capsys.readouterr().err
+        advance(5, "pass 1 of 2")  # shown although it takes no time
+        advance(5, "pass 2 of 2")
+    shown = capsys.readouterr().err
+    assert "reading [bold]: pass 1 of 2" in shown
+    assert "reading [bold]: pass 2 of 2" in shown
 
 
 def test_duckdb_draws_no_progress_bar_into_the_output():

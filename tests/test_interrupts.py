@@ -36,7 +36,14 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-
 PROMPT = 10.0  # seconds, on a machine that has much else to do; the work would take longer
 COMMAND = """
 from stakes.cli import main, output
-output.PATIENCE = 0.0
+class Impatient:
+    def __init__(self, seconds, shows):
+        self.start = shows
+    def cancel(self):
+        pass
+    def join(self):
+        pass
+output.Timer = Impatient
 main()
 """
 CALLED = """

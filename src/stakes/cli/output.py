@@ -107,7 +107,8 @@ class Terminal(Watch):
 
         def advance(rows: int, then: str = "", /) -> None:
             described = f"{what}: {printable(then)}" if then else None
-            progress.update(task, advance=rows, description=described)
+            # What comes next is drawn at once, even if it ends before the bar would be drawn anew.
+            progress.update(task, advance=rows, description=described, refresh=bool(then))
 
         # Short work ends before the timer, and then no bar appears at all.
         patience = Timer(PATIENCE, progress.start)
