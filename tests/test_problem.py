@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from stakes import Counts, InputError, Problem, expected_cost, normalized_cost
+from stakes import Counts, InputError, Limit, Problem, expected_cost, normalized_cost
 from stakes.measures import balanced_error_rate, error_rate, utility_yield
 
 numbers = st.floats(-100, 100).map(lambda x: round(x, 3))
@@ -67,6 +67,17 @@ def test_copies_and_pickles_are_equal_and_still_read_only(remade):
     problem = remade(Problem([[0, 1, 2], [5, 0, 2]], prior=[0.2, 0.8]))
     assert problem == Problem([[0, 1, 2], [5, 0, 2]], prior=[0.2, 0.8])
     assert not problem.costs.flags.writeable
+
+
+def test_the_plain_form_of_a_problem_is_not_the_problem():
+    """Whoever changes the dictionary does not change the value, which others may share."""
+    problem = Problem.binary(false_alarm=1, miss=9, limits=[Limit.share(1, at_most=0.3)])
+    plain, code = problem.plain(), hash(problem)
+    plain["limits"][0]["at_most"] = 0.7
+    plain["costs"][0][0] = 5
+    assert problem.limits[0].at_most == 0.3
+    assert hash(problem) == code
+    assert problem.plain()["costs"] == [[0, 1], [9, 0]]
 
 
 def test_a_mapping_settles_orientation_and_labels_by_name():

@@ -240,7 +240,9 @@ def test_a_map_does_not_follow_what_the_caller_does_to_the_arrays_afterwards():
 
 
 def test_where_it_was_made_is_on_the_rule():
-    origin = report_on(FRAUD, seed=7, calibrator=None).rule("new (as is)").origin
+    rule = report_on(FRAUD, seed=7, calibrator=None).rule("new (as is)")
+    rule.plain()["origin"]["seed"] = 99  # the plain form is a copy
+    origin = rule.origin
     assert origin is not None
     assert (origin.seed, origin.n_rows, origin.n_cases) == (7, Y.size, WEIGHTS.sum())
     assert origin.columns == ()

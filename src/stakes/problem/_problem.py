@@ -453,7 +453,7 @@ class Problem(Charged):
             "prior": None if self.prior is None else self.prior.tolist(),
             "unit": self.unit,
             "answers": list(self.answers),
-            **({"limits": [vars(limit) for limit in self.limits]} if self.limits else {}),
+            **({"limits": [dict(vars(limit)) for limit in self.limits]} if self.limits else {}),
         }
 
     @classmethod

@@ -520,7 +520,7 @@ class Rule(Value):
             "map": None if self.map is None else encoded_map(self.map),
             **priors,
             "threshold": plain_number(self.threshold),
-            "origin": None if self.origin is None else vars(self.origin),
+            "origin": None if self.origin is None else dict(vars(self.origin)),
             **({} if self.added is None else {"added": self.added.tolist()}),
         }
 
