@@ -19,10 +19,12 @@ from stakes import (
     Counts,
     InputError,
     JointCounts,
+    Limit,
     LossMoments,
     Problem,
     ScoreTable,
     expected_cost,
+    price_limits,
 )
 from stakes._value import Value
 from stakes.measures import recall
@@ -483,3 +485,23 @@ def test_sums_of_weights_do_not_drift_and_do_not_depend_on_the_layout() -> None:
     for layout in (columns, np.asfortranarray(columns)):
         table = ScoreTable(np.arange(n) / n, layout)
         np.testing.assert_allclose(table.class_weights, math.fsum(weights) / 2, rtol=1e-14)
+
+
+def test_values_with_labels_of_several_types_are_equal_by_content():
+    """Arrays of objects hold addresses, and those of text have a width: neither is content."""
+
+    def priced(decisions):
+        limits = [Limit.share(decisions[1], at_most=0.5)]
+        problem = Problem([[0, 1], [9, 2]], decisions=decisions, limits=limits)
+        return price_limits([0.1, 0.2, 0.8, 0.9] * 5, problem)
+
+    mixed = priced(["pass", 1])
+    copied = pickle.loads(pickle.dumps(mixed))
+    assert mixed.decisions.dtype == object
+    assert copied == mixed
+    assert hash(copied) == hash(mixed)
+    assert priced(["stop", 1]) != mixed
+    text = priced(["pass", "stop"])
+    wide = text._but(decisions=text.decisions.astype("<U9"))
+    assert wide == text
+    assert hash(wide) == hash(text)

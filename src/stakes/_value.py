@@ -137,6 +137,8 @@ _NAN = "not a number"  # stands for every nan, so that all are equal
 def _key(part: Any) -> Any:
     """Something hashable that is equal exactly when the part is."""
     if isinstance(part, np.ndarray):
+        if part.dtype.kind in "OU":  # bytes of objects are addresses, those of texts have a width
+            return (part.shape, _key(tuple(part.ravel().tolist())))
         if part.dtype.kind != "f":
             return (part.shape, part.dtype.kind, part.tobytes())
         # Adding zero turns -0.0 into 0.0, so that equal numbers have equal bytes.

@@ -201,12 +201,6 @@ class JointScores(JointTally):
             **shared,
         )
 
-    def _content(self) -> tuple[Any, ...]:
-        scores = tuple(column.tobytes() for column in self.scores)
-        cells = (self.cells.tobytes(), self.weights.shape, self.weights.tobytes())
-        clusters = None if self.clusters is None else self.clusters.tobytes()
-        return (scores, cells, self.models, self.classes, self.groups, clusters)
-
 
 def _columns(scores: object) -> tuple[Labels, list[FloatArray]]:
     """The models and the scores of each."""
