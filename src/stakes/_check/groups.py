@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -89,6 +89,12 @@ class Groups:
             return self
         present, codes = np.unique(self.codes[mask], return_inverse=True)
         return Groups(type(self.labels)(self.labels[place] for place in present), codes)
+
+    def rows(self) -> Iterator[tuple[Label, IntArray]]:
+        """Every group with the positions of its cases, in their order; one sort for all groups."""
+        order = np.argsort(self.codes, kind="stable")
+        ends = np.cumsum(np.bincount(self.codes, minlength=len(self.labels)))
+        return zip(self.labels, np.split(order, ends[:-1]), strict=True)
 
 
 def groups(name: str, values: object) -> Groups:

@@ -13,7 +13,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import table_of
-from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes._check import FloatArray, IntArray, Label
 from stakes._value import record
 from stakes.adapters.case_costs import (
     ALL,
@@ -152,9 +152,9 @@ class Joint:
         """The cluster of each cell."""
         return _check.clusters(self.sums[CLUSTER]).codes if CLUSTER in self.sums else None
 
-    def sample(self, some: BoolArray | None = None) -> JointSample:
-        """The joint decisions of all rows, or of some of them."""
-        kept: BoolArray | slice = slice(None) if some is None else some
+    def sample(self, some: IntArray | None = None) -> JointSample:
+        """The joint decisions of all rows, or of those at some positions."""
+        kept: IntArray | slice = slice(None) if some is None else some
         cells, where = np.unique(self.cells[kept], axis=0, return_inverse=True)
         codes, shape = [where.reshape(-1)], [len(cells)]
         if self.owners is not None:
@@ -177,8 +177,8 @@ class Joint:
     def slices(self, column: str, argument: str) -> Iterator[tuple[Label, JointSample]]:
         """The joint decisions of every group, in order; cases without a group come last."""
         groups = _check.groups(argument, self.sums[column])
-        for place, label in enumerate(groups.labels):
-            yield label, self.sample(groups.codes == place)
+        for label, rows in groups.rows():
+            yield label, self.sample(rows)
 
 
 def joint_decisions(
@@ -206,7 +206,7 @@ def joint_decisions(
         FRACTIONAL: whether(weight != weight.floor()),
     }
     if problem.columns:
-        prior = facts.shares if problem.prior is None else problem.prior
+        prior = problem.prior_or(facts.shares)
         rows = with_constants(rows, problem, prior)
         tallied = _by_costs(rows, problem, sizes, sums, more, facts, limit)
     else:
@@ -265,7 +265,7 @@ def coverages(
         return
     tables = problem.n_classes == 2 and not problem.columns
     by_name = {model.name: model for model in models}
-    prior = facts.shares if problem.prior is None else problem.prior
+    prior = problem.prior_or(facts.shares)
     for name, rule in rules.items():
         model = by_name[rule.model]
         if rule.name not in POSTERIOR_RULES or (tables and not model.single):

@@ -59,12 +59,12 @@ class Charges:
     costs: CaseCosts
     sums: Mapping[str, FloatArray]  # (K, M, T) of the terms of the costs; empty if too many
 
-    def only(self, mask: BoolArray) -> Charges:
-        """The charges of the cases in a mask; sums in cells stay those of all cases.
+    def only(self, rows: IntArray) -> Charges:
+        """The charges of some of the cases; sums in cells stay those of all cases.
 
         Parameters
         ----------
-        mask : (n,) booleans
+        rows : (n',) positions of these cases
 
         Returns
         -------
@@ -77,12 +77,12 @@ class Charges:
         >>> problem = Problem([[0, 1], ["amount", 0]])
         >>> cases = read_cases([0, 1, 1], problem, None, None, None, {"amount": [3.0, 5.0, 7.0]})
         >>> charges = charges_of(cases, {"model": np.array([0, 0, 1])})
-        >>> charges.only(np.array([False, True, True])).losses.loss("model")
+        >>> charges.only(np.array([1, 2])).losses.loss("model")
         array([5., 0.])
         """
-        losses, costs, blind = self.losses.only(np.flatnonzero(mask)), self.costs, self.blind
-        some = costs.only(mask) if len(_absent(losses)) else costs
-        return replace(self, losses=_with_absent(losses, self.base, some, blind[mask]))
+        losses = self.losses.only(rows)
+        some = self.costs.only(rows) if len(_absent(losses)) else self.costs
+        return replace(self, losses=_with_absent(losses, self.base, some, self.blind[rows]))
 
 
 def charges_of(

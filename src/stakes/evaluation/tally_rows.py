@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._arithmetic import places_among, table_of
-from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes._check import FloatArray, IntArray, Label
 from stakes.decide import mean_costs, moved_rows
 from stakes.errors import InputError
 from stakes.evaluation.backwards import class_leads
@@ -155,7 +155,8 @@ def _pairs(
 
 
 def _repriced(cases: Cases) -> Callable[[str, FloatArray], FloatArray]:
-    priced = priced_on_all(cases)
+    # A copy: prices are fitted when a rule is asked for, and the caller may change y_true by then.
+    priced = priced_on_all(replace(cases, truth=cases.truth.copy(), by=()))
     return lambda model, rows: priced(rows)
 
 
@@ -266,19 +267,19 @@ def sample_of(
     cases: Cases,
     decided: dict[str, IntArray],
     charges: Charges | None,
-    mask: BoolArray | None = None,
+    rows: IntArray | None = None,
 ) -> JointSample:
-    """The joint decisions of all systems on all cases, or on those in a mask."""
+    """The joint decisions of all systems on all cases, or on those at some positions."""
 
     def part(column: Any) -> Any:
-        return column if column is None or mask is None else column[mask]
+        return column if column is None or rows is None else column[rows]
 
     truth, weights = part(cases.truth), part(cases.weights)
     clusters = None if cases.clusters is None else part(cases.clusters.codes)
     columns = {"y_true": truth, **{name: part(codes) for name, codes in decided.items()}}
     names, problem = tuple(decided), cases.problem
     joint = JointCounts._of_codes(columns, names, problem, weights, clusters=clusters)
-    charged = charges if charges is None or mask is None else charges.only(mask)
+    charged = charges if charges is None or rows is None else charges.only(rows)
     if cases.whole:
         return JointSample(joint, np.bincount(truth, weights, problem.n_classes), None, charged)
     # Fractional weights are not numbers of cases: variances need their squares, sizes count rows.
@@ -293,8 +294,8 @@ def _slices(
 ) -> Iterator[tuple[str | None, Label, JointSample]]:
     # Decisions are those of rules fitted to all cases: a group is decided about, not fitted to.
     for name, groups in cases.by:
-        for place, label in enumerate(groups.labels):
-            yield name, label, sample_of(cases, decided, charges, groups.codes == place)
+        for label, rows in groups.rows():
+            yield name, label, sample_of(cases, decided, charges, rows)
 
 
 def _tallies(model: Predictions, cases: Cases) -> ModelTallies:

@@ -205,12 +205,12 @@ class CaseCosts:
         """
         return replace(self, added=amounts if self.added is None else self.added + amounts)
 
-    def only(self, mask: BoolArray | None) -> CaseCosts:
+    def only(self, rows: BoolArray | IntArray | None) -> CaseCosts:
         """The costs of some of the cases.
 
         Parameters
         ----------
-        mask : (n,) booleans; None for all cases
+        rows : (n,) booleans, or positions; None for all cases
 
         Returns
         -------
@@ -224,13 +224,13 @@ class CaseCosts:
         >>> costs.only(np.array([True, False, True])).term("amount")
         array([5., 8.])
         """
-        if mask is None:
+        if rows is None:
             return self
         return replace(
             self,
-            n_cases=int(np.count_nonzero(mask)),
-            columns={name: column[mask] for name, column in (self.columns or {}).items()},
-            array=None if self.array is None else self.array[mask],
+            n_cases=int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else rows.size,
+            columns={name: column[rows] for name, column in (self.columns or {}).items()},
+            array=None if self.array is None else self.array[rows],
         )
 
 
