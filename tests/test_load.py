@@ -130,6 +130,62 @@ def test_posteriors_of_five_thousand_classes_are_refused_with_the_number_that_wo
     evaluate_rows.refuse_too_large(problem, {"a": object()}, 100_000)
 
 
+def test_rows_of_many_models_that_do_not_fit_are_refused_without_advice_about_classes(monkeypatch):
+    """Each model has numbers of its own for every row: ten of them take ten times as much."""
+    rows, needed = 10**8, evaluate_rows.needed_bytes
+    assert needed(2, 2, [rows] * 10) > 5 * needed(2, 2, [rows])
+    problem = Problem.binary(false_alarm=1, miss=9)
+    monkeypatch.setattr(evaluate_rows, "memory_bytes", lambda: 32 << 30)
+    with pytest.raises(
+        InputError, match=r"models and y_true must fit into memory; 10 models and 1"
+    ):
+        evaluate_rows.refuse_too_large(problem, dict.fromkeys("abcdefghij", object()), rows)
+    evaluate_rows.refuse_too_large(problem, {"a": object()}, rows)
+
+
+@pytest.mark.parametrize("text", ["max\n", f"{2**40}\n"])
+def test_memory_is_that_of_the_group_of_processes_where_that_is_limited(
+    text, tmp_path, monkeypatch
+):
+    (tmp_path / "memory.max").write_text("3145728\n")
+    (tmp_path / "unlimited").write_text(text)
+    missing = tmp_path / "missing"
+    monkeypatch.setattr(evaluate_rows, "_GROUPS", (missing, tmp_path / "unlimited"))
+    assert evaluate_rows.memory_bytes() > 3 << 20
+    monkeypatch.setattr(evaluate_rows, "_GROUPS", (missing, tmp_path / "memory.max"))
+    assert evaluate_rows.memory_bytes() == 3 << 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("models", "classes", "n"), [(1, 2, 10**6), (4, 10, 10**5)])
+def test_the_memory_that_rows_take_is_foreseen(models, classes, n):
+    """Measured in a fresh process; what it had before the evaluation is taken off."""
+    code = f"""
+import numpy as np
+from pathlib import Path
+from stakes import Problem, evaluate
+from stakes.evaluation.evaluate_rows import needed_bytes
+rng = np.random.default_rng(0)
+def some(n):
+    y = rng.integers({classes}, size=n)
+    rows = rng.random((n, {classes})) + 2 * np.eye({classes})[y]
+    rows /= rows.sum(axis=1, keepdims=True)
+    rows = rows if {classes} > 2 else rows[:, 1]
+    return y, {{f"m{{k}}": np.roll(rows, k, axis=0) for k in range({models})}}
+def peak():  # ru_maxrss would hold the parent's memory
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split("VmHWM:")[1].split()[0])
+problem = Problem.zero_one({classes})
+evaluate(*some(1000), problem)
+y, models = some({n})
+before = peak()
+evaluate(y, models, problem)
+print((peak() - before) / needed_bytes({classes}, {classes}, [{n}] * {models}))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0.4 < float(run.stdout) < 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "n", "gibibytes"), [(1000, 20_000, 1), (5000, 100_000, 2)])
 def test_thousands_of_classes_are_evaluated_within_two_gibibytes(size, n, gibibytes):

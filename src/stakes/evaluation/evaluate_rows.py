@@ -6,6 +6,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,13 @@ from stakes.report import Report
 from stakes.rows import Decisions
 
 _SHARED, _OWN = 9, 3  # class-by-decision tables in memory at the peak: shared, and per model
-_ROWS = 4  # arrays of posteriors in memory at the peak
+# What a row takes at the peak: numbers for each model, and posteriors shared and for each model.
+_NUMBERS, _POSTERIORS, _OWN_POSTERIORS = 10, 2, 2
 _FEW = 1 << 30  # an evaluation that needs no more bytes than this is never refused
+_GROUPS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
 _SELECT = Select()
 
 
@@ -204,23 +210,32 @@ def _posterior_prior(prior: object, problem: Problem) -> FloatArray | None:
 
 def needed_bytes(n_classes: int, n_decisions: int, rows: list[int]) -> int:
     """About how many bytes an evaluation takes at its peak; `rows` are the rows of each model."""
-    tables = _SHARED + _OWN * len(rows)
-    return 8 * (n_classes * n_decisions * tables + _ROWS * n_classes * max(rows, default=0))
+    tables = n_classes * n_decisions * (_SHARED + _OWN * len(rows))
+    shared = _POSTERIORS * n_classes * max(rows, default=0)
+    each = (_NUMBERS + _OWN_POSTERIORS * n_classes) * sum(rows)
+    return 8 * (tables + shared + each)
 
 
 def refuse_too_large(problem: Problem, models: Mapping[str, object], n_rows: int) -> None:
-    """Refuse an evaluation that does not fit; the message says how many classes would."""
+    """Refuse an evaluation that does not fit; the message says what would."""
     rows = [0 if isinstance(predictions, Decisions) else n_rows for predictions in models.values()]
     sizes = problem.n_classes, problem.n_decisions
     needed, available = needed_bytes(*sizes, rows), max(memory_bytes(), _FEW)
     if needed <= available:
         return
+    taken = f"about {needed / 2**30:.1f} GiB, and there are {available / 2**30:.1f} GiB"
     fitting = _fitting(*sizes, rows, available)
+    if fitting < 2:
+        raise InputError(
+            f"models and y_true must fit into memory; {len(models):,} models and {n_rows:,} cases "
+            f"take {taken}. Pass fewer of either, or name a file in evaluate_frame, which reads it "
+            f"in passes.",
+            argument="models",
+        )
     raise InputError(
         f"problem must have fewer classes than {problem.n_classes:,}: with {len(models):,} models "
-        f"and {n_rows:,} cases it takes about {needed / 2**30:.1f} GiB, and there are "
-        f"{available / 2**30:.1f} GiB. About {fitting:,} classes would fit: merge those that are "
-        f"treated alike, or pass fewer models or cases."
+        f"and {n_rows:,} cases it takes {taken}. About {fitting:,} classes would fit: merge those "
+        f"that are treated alike, or pass fewer models or cases."
     )
 
 
@@ -243,4 +258,8 @@ def memory_bytes() -> int:
     except ImportError:  # Windows has no such limits
         return total
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return total if limit == resource.RLIM_INFINITY else min(total, limit)
+    total = total if limit == resource.RLIM_INFINITY else min(total, limit)
+    for group in _GROUPS:  # Linux limits containers through the group of their processes
+        most = group.read_text().strip() if group.is_file() else ""
+        total = min(total, int(most)) if most.isdecimal() else total
+    return total
