@@ -71,3 +71,11 @@ def test_keys_that_cannot_be_used_are_refused():
     with pytest.raises(InputError, match="key must be the same for all cases of a cluster"):
         evaluate(Y, {"m": P}, PROBLEM, key=np.arange(300), clusters=clusters, **FAST)
     evaluate(Y, {"m": P}, PROBLEM, key=clusters, clusters=clusters, **FAST)
+
+
+def test_keys_that_no_signed_number_holds_are_refused_as_in_frames():
+    keys = np.arange(300, dtype=np.uint64) + np.uint64(2**63 - 10)
+    with pytest.raises(InputError, match=r"below 2⁶³; the largest is 9223372036854776097"):
+        evaluate(Y, {"a": P}, PROBLEM, key=keys, **FAST)
+    small = evaluate(Y, {"a": P}, PROBLEM, key=keys - np.uint64(2**63 - 10), **FAST)
+    assert small.best.cost == evaluate(Y, {"a": P}, PROBLEM, key=np.arange(300), **FAST).best.cost

@@ -231,6 +231,11 @@ def folds_of_key(key: object, cases: Cases, seed: int) -> IntArray | None:
             f"key must hold a whole number for every case; its entries are {array.dtype}, of shape "
             f"{array.shape}. Number the cases, and fill gaps."
         )
+    if array.dtype.kind == "u" and (most := int(array.max(initial=0))) >= 1 << 63:
+        raise InputError(
+            f"key must hold whole numbers below 2⁶³; the largest is {most}. Take half of each, or "
+            f"number the cases."
+        )
     _check.same_length(y_true=np.empty(cases.n_rows), key=array)
     number = used_folds(cases.rows(fold_of_key(array.astype(np.int64), seed)))
     owners = None if cases.clusters is None else cases.clusters.codes
@@ -393,6 +398,12 @@ def _out_of_fold(
             raise InputError(
                 f"calibrator must take raw scores, which the model {model} has; {calibrator!r} "
                 f"takes probabilities. Use Select, Isotonic, Logistic or Platt."
+            ) from error
+        if size > 2 and not isinstance(calibrator, Select):
+            raise InputError(
+                f"calibrator must take posteriors of {size} classes; {calibrator!r} refuses those "
+                f"of {model}: {error} Use Select, Affine, Temperature or VectorScaling.",
+                argument="calibrator",
             ) from error
         raise
     for posteriors in each:
