@@ -802,7 +802,10 @@ def test_calibration_that_nobody_looked_at_is_reported():
     report = few(np.arange(90) % 3, {"m": three}, Problem.zero_one(3))
     [text] = [c.text for c in report.caveats if c.kind == "calibration unchecked"]
     assert text.startswith("Whether the posteriors of m are calibrated was not checked")
-    assert text.endswith("two classes and independent cases of equal weight. Pass a calibrator.")
+    assert text.endswith(
+        ": unless they are recalibrated, that is done only for two classes and "
+        "independent cases of equal weight."
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

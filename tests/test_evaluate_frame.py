@@ -36,6 +36,7 @@ from stakes import (
     evaluate_frame,
 )
 from stakes.adapters.columns import prediction_columns
+from stakes.calibration import Isotonic
 
 N = 240
 RNG = np.random.default_rng(14)
@@ -416,3 +417,23 @@ def test_columns_named_after_the_classes_go_by_name_in_any_order():
         for columns in ("b", ["a", "b"], ["b", "a"])
     ]
     assert decided[0] == decided[1] == decided[2]
+
+
+def test_nobody_who_passed_a_calibrator_is_told_to_pass_one():
+    """Where it cannot be fitted in an engine, a caveat says which can."""
+    problem = Problem(1 - np.eye(3), classes=list("abc"))
+    rows = [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]] * 40
+    frame = pl.DataFrame(rows, schema=["pa", "pb", "pc"], orient="row")
+    frame = frame.with_columns(y=pl.Series(list("abc") * 40), k=pl.int_range(120))
+    report = evaluate_frame(
+        frame,
+        problem,
+        y_true="y",
+        models={"m": Posteriors(["pa", "pb", "pc"])},
+        calibrator=Isotonic(),
+        engine="polars",
+        key="k",
+    )
+    texts = [caveat.text for caveat in report.caveats]
+    assert any("only Affine(), Temperature()" in text for text in texts)
+    assert not any("Pass a calibrator" in text for text in texts)

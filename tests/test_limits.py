@@ -155,7 +155,7 @@ def test_a_limit_that_cannot_be_meant_is_refused(make, message):
 
 def test_the_rate_of_a_class_that_never_occurs_is_no_limit():
     never = Problem(COSTS, prior=[1, 0], limits=[CAUGHT])
-    with pytest.raises(InputError, match="must be on classes that occur; the prior of 'fraud' is"):
+    with pytest.raises(InputError, match="must be on classes that occur; the share of 'fraud' is"):
         evaluate(["legit", "fraud"] * 20, {"m": np.linspace(0, 1, 40)}, never)
 
 

@@ -344,3 +344,55 @@ def test_limits_that_no_rule_keeps_are_refused():
     ]
     with pytest.raises(InputError, match="'approve: at most 5 % of fraud' cannot be kept"):
         evaluate(TRUTH, {"forest": P}, PAYMENTS.with_limits(limits), **PLAIN)
+
+
+def test_prices_of_the_shipped_rule_are_those_of_the_cases_when_they_were_evaluated():
+    """They are fitted when a rule is asked for; by then the caller may have changed the arrays."""
+    y, p = FRAUD.astype(np.int64), P.copy()
+    problem = Problem.binary(false_alarm=1, miss=4, limits=[Limit.rate(1, given=1, at_least=0.9)])
+    expected = evaluate(y, {"a": p}, problem, replicates=50).rules["a (recalibrated)"].added
+    report = evaluate(y, {"a": p}, problem, replicates=50)
+    y[:], p[:] = 1 - y, 0.5
+    assert report.rules["a (recalibrated)"].added == pytest.approx(expected, abs=0)
+
+
+def test_a_rate_within_a_class_without_cases_is_unknown_and_the_verdict_says_so():
+    labels = list("abc")
+    limit = Limit.rate("c", given="c", at_least=0.9)
+    problem = Problem(1 - np.eye(3), classes=labels, limits=[limit])
+    y = np.array(["a", "b"] * 50)
+    report = evaluate(y, {"m": Decisions(y)}, problem, **PLAIN)
+    (check,) = report.systems[0].limits
+    assert check.outcome == "unknown"
+    assert check.interval == ("undefined", "0 %", "100 %")
+    unknown = "Whether it decides c for at least 90 % of c is unknown: there is no case of c."
+    assert unknown in report.verdict.sentences
+    assert "undefined %" not in str(report)
+    rows = np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2]] * 50)
+    with pytest.raises(InputError, match=r"the share of 'c' is zero.*Gather cases of it"):
+        evaluate(y, {"m": rows}, problem, **PLAIN)
+
+
+def test_limits_where_the_prior_rules_out_a_class_that_has_cases():
+    """Its cases count for nothing; dividing by their mass of zero is not even tried."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(3, size=120)
+    rows = rng.random((120, 3)) + 0.2 + 1.5 * np.eye(3)[truth]
+    rows /= rows.sum(axis=1, keepdims=True)
+    problem = Problem(
+        [[0, 1, 1.5], [3, 1, 0], [2, 1, 4]],
+        decisions=["x", "r", "z"],
+        prior=[0.5, 0.5, 0],
+        limits=[Limit.share("r", at_most=0.2)],
+    )
+    kept = truth < 2
+    both = Problem(problem.costs[:2], decisions=["x", "r", "z"], limits=problem.limits)
+    rows[:, 2], rows[:, :2] = 0, rows[:, :2] / rows[:, :2].sum(axis=1, keepdims=True)
+    report = evaluate(truth, {"m": rows, "n": rows[::-1]}, problem, **PLAIN)
+    alone = evaluate(
+        truth[kept],
+        {"m": rows[kept][:, :2], "n": rows[::-1][kept][:, :2]},
+        both.with_prior([0.5, 0.5]),
+        **PLAIN,
+    )
+    assert len(report.flips_under_limits) == len(alone.flips_under_limits)

@@ -370,3 +370,7 @@ def test_what_has_no_threshold_has_no_cost_by_threshold(report):
     assert all(model.by_threshold is None for model in report.models)  # three decisions
     constant = evaluate([0, 1] * 30, {"new": [0.2, 0.7] * 30}, Problem.zero_one(2))
     assert constant.models[0].by_threshold is None
+
+
+def test_the_cost_of_no_cases_at_all_is_undefined_without_a_warning():
+    assert np.isnan(stakes.measures.term_cost(np.zeros((2, 2, 1)), np.ones((2, 2, 1)), None))

@@ -441,7 +441,7 @@ def test_two_classes_and_two_decisions_have_a_threshold():
             lambda p: price_limits(
                 [0.0] * 4, _reviewed(Limit.rate("review", given="fraud", at_most=0.1))
             ),
-            "the prior of 'fraud' is zero",
+            "the share of 'fraud' is zero",
         ),
         (
             lambda p: price_limits(

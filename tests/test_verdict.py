@@ -678,3 +678,58 @@ def test_a_threshold_tuned_on_its_own_cases_wins_only_where_there_is_no_other_ru
     rules = list(rules_of("m", kind, problem, table=table, movable=False, **known))
     assert rules[-1].eligible is eligible
     assert [rule.eligible for rule in rules[:-1]] == [True] * (len(rules) - 1)
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["b", "a"], ["a"]])
+def test_nothing_is_recommended_where_a_class_that_the_prior_expects_has_no_cases(names):
+    """A system that decides as always deciding no does is no exception: its cost is unknown."""
+    models = {"a": [0.02] * 100, "b": [0.02] * 90 + [0.3] * 10}
+    problem = BINARY.with_prior([0.9, 0.1])
+    ordered = {name: models[name] for name in names}
+    verdict = evaluate(["no"] * 100, ordered, problem, calibrator=None).verdict
+    assert verdict.reason.startswith("No model can be recommended: a class that the prior expects")
+    assert np.isnan(verdict.saving_over_naive.value)
+    assert not any("undefined EUR" in sentence for sentence in verdict.sentences)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_the_verdict_names_classes_without_cases_behind_its_first_sentence(right):
+    problem = Problem(1 - np.eye(4), classes=list("abcd"))
+    y = ["a", "b"] * 30
+    decided = y if right else y[::-1]
+    sentences = evaluate(y, {"m": Decisions(decided)}, problem, calibrator=None).verdict.sentences
+    assert sentences[1] == "There is no case of c or d here: this holds for as long as none comes."
+    stated = evaluate(
+        y, {"m": Decisions(decided)}, problem.with_prior([0.5, 0.5, 0, 0]), calibrator=None
+    )
+    assert not any("no case" in each for each in stated.verdict.sentences)
+    # The prior rules the other classes out, whatever they cost: there is nothing to warn of.
+    assert "absent class" not in {caveat.kind for caveat in stated.caveats}
+
+
+@pytest.mark.parametrize("by_case", [False, True])
+def test_a_cost_of_running_is_infinitely_much_where_nothing_can_be_gained(by_case):
+    """EC without the model and perfect EC are both 0: 0.5 / 0 is infinite, and 0 / 0 undefined."""
+    costs = [[0, "a"], [0, "2*a"]] if by_case else [[0, 1], [0, 2]]
+    problem = Problem(costs, decisions=["x", "y"])
+    models = {"free": Decisions(["x"] * 60), "paid": Decisions(["x"] * 60)}
+    data = {"a": [1.0] * 60} if by_case else None
+    running = {"paid": 0.5}
+    report = evaluate(
+        [0, 1] * 30, models, problem, data=data, running_costs=running, calibrator=None
+    )
+    free, paid = (report.system(name).normalized.value for name in ("free", "paid"))
+    assert np.isnan(free)
+    assert paid == np.inf
+    lines = str(report).splitlines()
+    for name in ("always x", "perfect decisions"):  # 0 / 0, as for the free system
+        (line,) = (line for line in lines if line.startswith(name) and "0.000" in line)
+        assert "undefined" in line
+
+
+def test_a_calibrator_for_two_classes_is_named_where_there_are_three():
+    problem = Problem(1 - np.eye(3), classes=list("abc"))
+    rows = [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]] * 40
+    refused = r"calibrator must take posteriors of 3 classes; Isotonic.*of m: .*Use Select, "
+    with pytest.raises(InputError, match=refused):
+        evaluate(list("abc") * 40, {"m": rows}, problem, calibrator=Isotonic())

@@ -185,7 +185,7 @@ def _models(
     singles: Collection[str],
     exact: bool,
 ) -> list[LazyModel]:
-    prior = facts.shares if problem.prior is None else problem.prior
+    prior = problem.prior_or(facts.shares)
     moving = (from_prior, prior) if is_movable(from_prior, prior) else None
     models = []
     for place, (name, predictions) in enumerate(columns.models.items()):

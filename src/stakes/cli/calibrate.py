@@ -92,7 +92,7 @@ def fit(
             prior=problem.prior,
         )
     shares = np.bincount(data.y_true.codes, weights=data.weights, minlength=problem.n_classes)
-    prior = shares / shares.sum() if problem.prior is None else problem.prior
+    prior = problem.prior_or(shares / shares.sum())
     # One more entry than `stakes.calibration.from_json` needs.
     write_whole(target, sealed_map(fitted, {"prior": prior.tolist()}, None) + "\n")
     note = "" if fitted.converged else "; the fit was bounded, because the classes separate"

@@ -140,13 +140,13 @@ def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
                 f"There is no case of {label}, which the prior expects with {percent(share)}: how "
                 f"models decide about it is unknown, and so is the expected cost of each.",
             )
-        elif size == 0:
+        elif size == 0 and evidence.problem.prior is None:  # a prior of zero rules the class out
             yield Caveat(
                 "absent class",
                 f"There is no case of {label}: its costs are in no estimate, only in the limits of "
                 f"intervals.",
             )
-        elif size < SMALLEST:
+        elif 0 < size < SMALLEST:
             yield Caveat(
                 "tiny class",
                 f"Cases of {label}: {number(size)}. Its rates, and the costs that depend on them, "
@@ -247,9 +247,9 @@ def _why_unchecked(evidence: Evidence) -> str:
     if not (evidence.shares > 0).all():  # no calibrator could be fitted either
         return "some class has no cases."
     return (
-        f"without a calibrator that is done only for two classes and independent cases of equal "
-        f"weight{', whose costs are the same' * bool(evidence.problem.columns)}"
-        f"{', without limits' * bool(evidence.problem.limits)}. Pass a calibrator."
+        f"unless they are recalibrated, that is done only for two classes and independent cases of "
+        f"equal weight{', whose costs are the same' * bool(evidence.problem.columns)}"
+        f"{', without limits' * bool(evidence.problem.limits)}."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -146,8 +147,15 @@ def limit_sentences(system: System, evidence: Evidence, level: float, *, named: 
 
 def _stands(check: LimitCheck, level: float, subject: str) -> str:
     value, low, high = check.interval
+    decision, base = check.limit.decision, check.limit.base
     bound = f"{'at most' if check.limit.sign > 0 else 'at least'} {percent(check.limit.bound)}"
-    share = f"{subject} decides {check.limit.decision} for {value} of {check.limit.base}"
+    if isnan(check.value):
+        whose = "it" if subject == "It" else subject
+        return (
+            f"Whether {whose} decides {decision} for {bound} of {base} is unknown: there is no "
+            f"case of {base}."
+        )
+    share = f"{subject} decides {decision} for {value} of {base}"
     interval = f" ({percent(level)} interval {low.removesuffix(' %')} to {high})"
     beyond = ", which it clearly breaks" if check.breaks else ""
     if not check.breaks and check.limit.excess(check.value) > 0:

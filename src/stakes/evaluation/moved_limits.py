@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, IntArray
 from stakes._expression import parse
 from stakes._text import always
@@ -205,7 +206,8 @@ class _UnderLimit:
         cases = self.rows.cases
         share, truth = cases.mass / cases.mass.sum(), cases.truth
         groups = truth if cases.problem.prior is not None else np.zeros_like(truth)
-        means = np.bincount(groups, share * losses) / np.bincount(groups, share)
+        sums, sizes = np.bincount(groups, share * losses), np.bincount(groups, share)
+        means = np.where(sizes > 0, ratio(sums, sizes), 0.0)  # a class of prior zero counts nothing
         parts = share * (losses - means[groups])
         if cases.clusters is not None:
             parts = np.bincount(cases.clusters.codes, parts)

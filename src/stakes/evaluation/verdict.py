@@ -49,7 +49,7 @@ def verdict_of(
         expected, share = costs.cost(best.name), costs.normalized(best.name)
     if not evidence.all_break and (saving.value > 0 or blind_breaks):
         verdict = _deployed(best, expected, share, saving, costs, words, evidence)
-        return _with_totals(verdict, evidence.operation, words)
+        return _completed(verdict, evidence, words)
     if evidence.all_break:
         limits = limit_sentences(best, evidence, costs.level, named=len(words.rivals) > 1)
         sentences = (words.all_break(best), *limits)
@@ -70,11 +70,15 @@ def verdict_of(
         sentences=sentences,
         unaided=None if words.blind_breaks else costs.unaided,
     )
-    return _with_totals(verdict, evidence.operation, words)
+    return _completed(verdict, evidence, words)
 
 
-def _with_totals(verdict: Verdict, operation: Operation, words: _Words) -> Verdict:
-    """The verdict with cost and saving for the stated number of cases, if there is one."""
+def _completed(verdict: Verdict, evidence: Evidence, words: _Words) -> Verdict:
+    """The verdict with classes that have no cases, and cost and saving for the stated volume."""
+    if unseen := words.unseen(evidence):
+        first, *rest = verdict.sentences
+        verdict = replace(verdict, sentences=(first, unseen, *rest))
+    operation = evidence.operation
     cost, saving = map(operation.total, (verdict.cost, verdict.saving_over_naive))
     if cost is None or saving is None or isnan(cost.value):
         return verdict
@@ -244,6 +248,15 @@ class _Words:
             f"Against {self._always}, which costs {self._blind(best)}, it saves "
             f"{amount} per case{self._span(saving)}{share}{sure}."
         )
+
+    def unseen(self, evidence: Evidence) -> str:
+        """For which classes the verdict cannot speak: without a prior, those that have no cases."""
+        if self.problem.prior is not None:
+            return ""
+        sizes = zip(self.problem.classes, evidence.sample.sizes, strict=True)
+        absent = [str(label) for label, size in sizes if not size]
+        which = _listed(absent) if len(absent) > 1 else "".join(absent)
+        return which and f"There is no case of {which} here: this holds for as long as none comes."
 
     def all_break(self, best: System) -> str:
         """Why nothing is recommended where every system breaks a limit."""

@@ -324,8 +324,7 @@ class _Race:
     @cached_property
     def _first(self) -> JointCounts:
         """The tally of one system, which has the same classes as that of all systems."""
-        parts = {"cells": self.joint.cells[:, :2], "models": self.joint.models[:1]}
-        return JointCounts._trusted(**{**vars(self.joint), **parts})
+        return self.joint._but(cells=self.joint.cells[:, :2], models=self.joint.models[:1])
 
     @cached_property
     def _choices(self) -> IntArray:

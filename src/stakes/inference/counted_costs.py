@@ -95,7 +95,7 @@ class CountedCosts(SampledCosts):
 
     @property
     def _perfect(self) -> float:
-        shares = self._pooled.shares if self.problem.prior is None else self.problem.prior
+        shares = self.problem.prior_or(self._pooled.shares)
         return float(shares @ self.problem.costs.min(axis=1))
 
     def _pair_support(self, first: str, second: str, factor: float) -> Support:
@@ -141,12 +141,14 @@ class CountedCosts(SampledCosts):
         unit = self._span
         for names, counts, design in self._blocks:
             running = np.array([self._running(name) for name in names])
-            more = running / unit if unit > 0 else 0.0 * running
             # A name for the pooled table would keep it, which may be large, beside the next one.
             values = np.asarray(
                 normalized_cost(counts.pooled() if self.joint.leading else counts, self.problem)
             )
-            values = values + more
+            # Where nothing can be gained, a cost of running is infinitely more than that.
+            known = ~np.isnan([self._value(name) for name in names])
+            nothing = np.where((running > 0) & known, np.inf, values)
+            values = values + running / unit if unit > 0 else nothing
             errors = self.choice.errors.among(tuple(names))
             fitting = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
             design |= {"added": running, "estimate": values, "variance": fitting}
@@ -219,7 +221,7 @@ def system_costs(
     _check.same_names("joint and problem", joint, problem)
     base = float(problem.costs.min())
     above = _above(base, problem)
-    shares = joint.pooled().shares if problem.prior is None else problem.prior
+    shares = problem.prior_or(joint.pooled().shares)
     decision = _cheapest_constant(above.with_prior(shares), shares, constant)
     wider, able = with_blind(joint, above, decision)
     size = len(joint.models)

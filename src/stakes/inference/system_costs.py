@@ -234,7 +234,7 @@ class SystemCosts(ABC):
         >>> round(costs.expected_saving("a").value, 3)
         0.382
         """
-        if self.is_unaided(name):
+        if self.is_unaided(name) and not isnan(self._value(name)):
             return Measured(0.0, 0.0, 0.0)
         saving, worst = self._compared(self.unaided, name, 1.0)
         # The choice does not bias the cost of what needs no model, and cost and saving must add up

@@ -319,7 +319,7 @@ def read_deployed(
     if posterior_prior is not None:
         start = _check.prior("posterior_prior", posterior_prior, problem.classes)
         shares = start if truth is None else shares
-    prior = shares if problem.prior is None else problem.prior
+    prior = problem.prior_or(shares)
     refuse_lost(shares, prior, problem, labelled=truth is not None)
     # A case of class k stands for prior / share cases in deployment; an unlabelled case belongs to
     # each class with its posterior probability.

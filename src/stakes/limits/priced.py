@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,8 @@ class LimitCheck(Value):
     @property
     def outcome(self) -> str:
         """Whether the system keeps or breaks the limit, in words."""
+        if isnan(self.value):
+            return "unknown"
         if self.breaks:
             return "breaks"
         return "keeps" if self.keeps else "within noise"
@@ -65,7 +68,8 @@ class LimitCheck(Value):
     def interval(self) -> tuple[str, str, str]:
         """Value, lower and upper bound in percent, with the digits that the interval supports."""
         texts = measured(100 * self.value, 100 * self.low, 100 * self.high)
-        return tuple(f"{text} %" for text in texts) if self.low < self.high else self._exact  # type: ignore[return-value]
+        ranged = self.low < self.high and not isnan(self.value)
+        return tuple(f"{text} %" for text in texts) if ranged else self._exact  # type: ignore[return-value]
 
     @property
     def _exact(self) -> tuple[str, str, str]:

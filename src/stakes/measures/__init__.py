@@ -1,8 +1,8 @@
 """Measures: pure functions of counts (and of a problem), one formula each.
 
 `cost` holds expected cost and related measures, also as sums of terms; `confusion` the familiar
-metrics of a square table, agreement beyond chance among them; `clinical` the measures of diagnostic
-tests. Leading axes are carried through; undefined is nan.
+metrics of a square table, agreement beyond chance and the measures of diagnostic tests among them.
+Leading axes are carried through; undefined is nan.
 
 Takes tallies.
 """

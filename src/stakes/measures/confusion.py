@@ -617,10 +617,7 @@ def weighted_kappa(counts: Counts, problem: Problem) -> Numbers:
     return 1 - ratio(observed, np.sum(independent * regret, axis=(-2, -1)))
 
 
-# One value for every class -----------------------------------------------------------------------
-
-
-# Diagnostic tests and net benefit ----------------------------------------------------------------
+# Diagnostic tests --------------------------------------------------------------------------------
 
 
 def informedness(counts: Counts) -> FloatArray:

@@ -73,8 +73,7 @@ def decision_rates(counts: Counts) -> FloatArray:
     array([[0.8 , 0.2 , 0.  ],
            [0.25, 0.25, 0.5 ]])
     """
-    with np.errstate(invalid="ignore"):
-        return np.asarray(counts.values / counts.values.sum(axis=-1, keepdims=True))
+    return ratio(counts.values, counts.values.sum(axis=-1, keepdims=True))
 
 
 def expected_cost(counts: Counts, problem: Problem) -> Numbers:
@@ -328,9 +327,8 @@ def term_cost(sums: FloatArray, coefficients: FloatArray, prior: FloatArray | No
     7.067
     """
     mass = sums[..., 0].sum(axis=-1)
-    shares = mass / mass.sum(axis=-1, keepdims=True) if prior is None else prior
-    with np.errstate(divide="ignore", invalid="ignore"):
-        per_class = np.einsum("...kdt,kdt->...k", sums, coefficients) / mass
+    shares = ratio(mass, mass.sum(axis=-1, keepdims=True)) if prior is None else prior
+    per_class = ratio(np.einsum("...kdt,kdt->...k", sums, coefficients), mass)
     return unwrapped(np.sum(shares * np.where(shares > 0, per_class, 0.0), axis=-1))
 
 

@@ -122,7 +122,7 @@ def clinical_table(
     for other in others:
         rows += difference_rows(sample, other, first, gains, of_tests)
     count = f"{len(tests)} test{'s' * (len(tests) != 1)}"
-    shares = sample.counts(first).shares if problem.prior is None else problem.prior
+    shares = problem.prior_or(sample.counts(first).shares)
     known = "stated" if problem.prior is not None else "of the cases"
     return MetricTable(
         f"{count}, prevalence {shares[1]:.3g} ({known}), threshold {threshold:.3g}",

@@ -220,8 +220,8 @@ class Limit(Value):
         row = classes.index(self.given)
         if not prior[row] > 0:
             raise InputError(
-                f"limits must be on classes that occur; the prior of {self.given!r} is zero, so "
-                f"that its rate is undefined. Leave this limit out."
+                f"limits must be on classes that occur; the share of {self.given!r} is zero, so "
+                f"that its rate is undefined. Gather cases of it, or leave this limit out."
             )
         counted[row, column] = 1 / prior[row]
         return counted

@@ -23,7 +23,7 @@ from stakes.conditions import Condition
 from stakes.curve import Curve
 from stakes.errors import InputError
 from stakes.inference import AllCases, Scheme, WithinClasses, each
-from stakes.measures import expected_cost_per_class
+from stakes.measures import decision_rates, expected_cost_per_class
 from stakes.problem import Problem
 from stakes.regions.partition import Regions, lowest
 from stakes.regions.remade import DecidedAnew, Moving, remade_curve
@@ -331,8 +331,7 @@ class CostProportion(StraightAxis):
         shares = counts.shares
         if self.prior is not None:
             shares = _check.prior("prior", self.prior, counts.classes or (0, 1))
-        with np.errstate(invalid="ignore"):
-            rates = counts.values / counts.values.sum(axis=-1, keepdims=True)
+        rates = decision_rates(counts)
         # A class without cases has rates of nan, which must not reach the sum if its share is zero.
         misses = np.where(shares[..., 1] > 0, shares[..., 1] * rates[..., 1, 0], 0.0)
         alarms = np.where(shares[..., 0] > 0, shares[..., 0] * rates[..., 0, 1], 0.0)
@@ -433,7 +432,7 @@ class Prior(StraightAxis):
             )
         place = problem.classes.index(self.label)
         per_class = expected_cost_per_class(counts, problem)
-        prior = counts.shares if problem.prior is None else problem.prior
+        prior = problem.prior_or(counts.shares)
         # While the prior of one class moves from 0 to 1, the others keep their proportions.
         other_shares = np.delete(prior, place, axis=-1)
         with np.errstate(invalid="ignore"):

@@ -211,7 +211,7 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
 
 def _prior(counts: Counts, problem: Problem) -> FloatArray:
     _check.no_leading_axes("models", counts.leading, remedy="Index one group.")
-    return counts.shares if problem.prior is None else problem.prior
+    return problem.prior_or(counts.shares)
 
 
 class _Verdict(NamedTuple):
@@ -330,7 +330,7 @@ def _remade_sensitivity(
     models: Any, fixed: dict[Label, Counts], anew: dict[Label, DecidedAnew], problem: Problem
 ) -> Sensitivity:
     shares = next(iter(anew.values())).table.shares
-    prior = shares if problem.prior is None else problem.prior
+    prior = problem.prior_or(shares)
     names: Labels = tuple(models)
     moves = list(_remade_moves(problem, prior))
     curves = [_remade_curves(names, fixed, anew, moving) for _, _, moving in moves]

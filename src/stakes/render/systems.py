@@ -162,7 +162,9 @@ def _known(report: Report) -> list[tuple[str, float, float]]:
     them, comes first.
     """
     verdict, always, blind = report.verdict, _always(report), report.no_model
-    known = [(always, report.naive.cost, 1.0), ("perfect decisions", report.perfect_cost, 0.0)]
+    naive, perfect = report.naive.cost, report.perfect_cost
+    shares = (nan, nan) if naive == perfect else (1.0, 0.0)  # 0/0 where nothing can be gained
+    known = [(always, naive, shares[0]), ("perfect decisions", perfect, shares[1])]
     names = {f"always {report.naive.decision}", "" if blind is None else blind.name}
     if naive_breaks_limit(report) and verdict.unaided is not None and verdict.unaided not in names:
         known.insert(0, (middle(verdict.unaided, NAME), verdict.unaided_cost, nan))

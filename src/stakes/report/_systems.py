@@ -160,7 +160,10 @@ class Verdict(Value):
 
     @property
     def unaided_cost(self) -> float:
-        """What the cheapest choice without a model costs per case; nan if each breaks a limit."""
+        """What the cheapest choice without a model costs per case.
+
+        nan if each breaks a limit, or if the costs of models are undefined.
+        """
         return nan if self.unaided is None else self.cost.value + self.saving_over_naive.value
 
     def __str__(self) -> str:

@@ -422,7 +422,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def _named(self, rule: Rule, mass: FloatArray, n_rows: int) -> Rule:
         """The rule with its origin."""
         name = type(self.estimator).__name__
-        prior = mass / mass.sum() if rule.problem.prior is None else rule.problem.prior
+        prior = rule.problem.prior_or(mass / mass.sum())
         origin = Origin(
             version=__version__,
             seed=0,

@@ -4,7 +4,7 @@ Blocks of cases are sorted as they come, and kept as keys of eight bytes, or as 
 sixteen, a score and a weight. Samples of all runs say where ranges with about the same number of
 cases begin; the parts of all runs that lie in a range are merged into its table. Ranges are
 therefore of similar size whatever the order of the cases, and only a few of them are tables at the
-same time.
+same time where `mapped` makes something smaller of each.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class SortedRuns:
             pool.shutdown(cancel_futures=True)
 
     def tables(self) -> Iterator[ScoreTable]:
-        """The tables of the ranges, in order.
+        """The tables of the ranges, in order; soon all of them are in memory.
 
         Yields
         ------
