@@ -635,3 +635,12 @@ def test_undefined_costs_put_not_looking_first_and_leave_no_section_empty(opened
     assert page.text("#facts").endswith("undefined")  # without an interval
     assert not page.page.is_visible("#margins-section")
     assert page.complaints == []
+
+
+def test_normalised_costs_are_undefined_for_all_where_nothing_can_be_gained(opened):
+    """Always deciding x is perfect: 0 / 0, for perfect decisions and for itself as for a system."""
+    problem = Problem([[0, 1], [0, 2]], decisions=["x", "y"])
+    free = Decisions(["x"] * 60)
+    page = opened(evaluate([0, 1] * 30, {"free": free}, problem, calibrator=None))
+    rows = page.text("#systems tbody")
+    assert (rows.count("undefined"), rows.count("0.000")) == (3, 4)  # one cost has an interval

@@ -145,13 +145,14 @@ function referencesOf({ noModel, naive, cheapestConstant, perfect }) {
     reported: [cost, NaN, NaN],
     reportedShare: [normalized, NaN, NaN],
   });
+  const [one, none] = naive.cost === perfect ? [NaN, NaN] : [1, 0];
   return [
     ...(noModel ? [noModel] : []),
-    ...(keepsLimits(naive.decision) ? [withoutInterval(`always ${decisions[naive.decision]}`, naive.cost, 1)] : []),
+    ...(keepsLimits(naive.decision) ? [withoutInterval(`always ${decisions[naive.decision]}`, naive.cost, one)] : []),
     ...(keepsLimits(cheapestConstant.decision)
       ? []
-      : [withoutInterval(`always ${decisions[cheapestConstant.decision]} (breaks a limit)`, cheapestConstant.cost, 1)]),
-    ...(Number.isNaN(number(DATA.perfect)) ? [] : [withoutInterval("perfect decisions", perfect, Number.isNaN(perfect) ? NaN : 0)]),
+      : [withoutInterval(`always ${decisions[cheapestConstant.decision]} (breaks a limit)`, cheapestConstant.cost, one)]),
+    ...(Number.isNaN(number(DATA.perfect)) ? [] : [withoutInterval("perfect decisions", perfect, Number.isNaN(perfect) ? NaN : none)]),
   ];
 }
 
