@@ -400,12 +400,22 @@ def test_posteriors_that_nearly_sum_to_one_are_corrected_and_reported():
     off[7] *= 1.01
     report = few(y, {"m": off}, FRAUD)
     text = next(c.text for c in report.caveats if c.kind == "posteriors do not sum to one")
-    assert "1 rows" in text
-    assert "1.01" in text
+    assert text == (
+        "The posteriors of m do not sum to one in 1 row: they are off by up to 0.01, and were "
+        "divided by their sum."
+    )
     assert report.systems == few(y, {"m": rows}, FRAUD).systems
     off[7] *= 1.5
     with pytest.raises(InputError, match=r"sum to one|\[0, 1\]"):
         few(y, {"m": off}, FRAUD)
+
+
+def test_posteriors_rounded_to_three_decimals_need_no_caveat():
+    y, models = two_models()
+    rows = np.stack([1 - models["good"], models["good"]], axis=1).round(3) + [0.0, 0.001]
+    assert "posteriors do not sum to one" not in kinds(few(y, {"m": rows}, FRAUD))
+    more = np.concatenate([rows[:1] + [0.0, 0.001], rows[1:]])
+    assert "posteriors do not sum to one" in kinds(few(y, {"m": more}, FRAUD))
 
 
 def test_odd_weights_and_few_clusters_are_reported():
