@@ -392,8 +392,8 @@ BAD = {
     "no probabilities": (
         ("evaluate", "big.csv", "-p", "fraud.toml", "--model", "p"),
         "model p (column 'p' of big.csv) must hold probabilities in [0, 1]; 1 of 2 does not, the "
-        "first being 1.5 at position 1. Raw scores are for --scores; stakes calibrate turns them "
-        "into probabilities.",
+        "first being 1.5 at position 1. Raw scores are for --scores of evaluate and audit; stakes "
+        "calibrate turns them into probabilities.",
     ),
     "gaps": (
         ("evaluate", "gap.csv", "-p", "fraud.toml", "--model", "new=p"),
@@ -483,8 +483,8 @@ BAD = {
         ("decide", "big.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
         "rows 0 to 1 of the file (counted from 0): column p of big.csv must hold probabilities in "
         "[0, 1]; 1 of 2 does not, "
-        "the first being 1.5 at position 1. Raw scores are for --scores; stakes calibrate turns "
-        "them into probabilities.",
+        "the first being 1.5 at position 1. Raw scores are for --scores of evaluate and audit; "
+        "stakes calibrate turns them into probabilities.",
     ),
     "no rows": (
         ("decide", "header.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
@@ -527,8 +527,9 @@ BAD = {
     ),
     "a guessed column beyond one": (
         ("evaluate", "beyond.csv", "-p", "fraud.toml"),
-        "Raw scores are for --scores; stakes calibrate turns them into probabilities. The column "
-        "was guessed to be a model by its name: to leave it out, name all models that you want.",
+        "Raw scores are for --scores of evaluate and audit; stakes calibrate turns them into "
+        "probabilities. The column was guessed to be a model by its name: to leave it out, name "
+        "all models that you want.",
     ),
     "a map of raw scores that takes probabilities": (
         (

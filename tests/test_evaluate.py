@@ -412,10 +412,11 @@ def test_posteriors_that_nearly_sum_to_one_are_corrected_and_reported():
 
 def test_posteriors_rounded_to_three_decimals_need_no_caveat():
     y, models = two_models()
-    rows = np.stack([1 - models["good"], models["good"]], axis=1).round(3) + [0.0, 0.001]
+    p = models["good"].round(3)
+    rows = np.stack([1 - p, p + 0.001], axis=1)
     assert "posteriors do not sum to one" not in kinds(few(y, {"m": rows}, FRAUD))
-    more = np.concatenate([rows[:1] + [0.0, 0.001], rows[1:]])
-    assert "posteriors do not sum to one" in kinds(few(y, {"m": more}, FRAUD))
+    rows[0, 1] += 0.001
+    assert "posteriors do not sum to one" in kinds(few(y, {"m": rows}, FRAUD))
 
 
 def test_odd_weights_and_few_clusters_are_reported():

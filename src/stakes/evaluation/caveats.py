@@ -97,9 +97,11 @@ def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[C
                 f"the others"
             )
         if model.kind == POSTERIORS:
+            single = f"a single column must be the probability of {problem.classes[1]}, and several"
             asked = (
-                "are the columns in the order of the problem's classes? In Python, "
-                "Posteriors(values, classes=model.classes_) takes them by name."
+                f"{single if problem.n_classes == 2 else 'columns'} must be in the order of the "
+                f"problem's classes. In Python, Posteriors(values, classes=model.classes_) takes "
+                f"them by name."
             )
         else:
             asked = (
