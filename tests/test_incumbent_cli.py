@@ -22,7 +22,7 @@ import stakes as library
 from stakes import Between, Decisions, Limit, Problem, Report
 from stakes.cli.commands import stakes as command
 from stakes.cli.diff import _sections
-from stakes.cli.evaluate import _compared
+from stakes.cli.evaluate import _closes, _compared
 from stakes.evaluation import Changes, changes_between
 from stakes.evaluation.changes import CostChange
 from stakes.inference import Measured
@@ -90,6 +90,23 @@ def test_a_gate_that_does_not_pass_ends_with_exit_code_1():
     assert (report.baseline.margin, report.baseline.relative) == (0.02, True)
     wide = evaluate("--baseline", "new", "--margin", "40", "--gate", "no-worse=old (as decided)")
     assert wide.exit_code == 0, wide.stderr
+
+
+def test_a_gate_that_does_not_judge_what_the_report_deploys_says_how_it_would(capsys):
+    """The prior is far from the data, so that only moved posteriors decide well."""
+    rng = np.random.default_rng(5)
+    y = np.arange(2000) % 2
+    p = 1 / (1 + np.exp(-rng.normal(8 * y - 4, 8**0.5)))
+    did = np.where(y == 1, rng.random(2000) < 0.2, rng.random(2000) < 0.01).astype(int)
+    models = {"new": p, "old": Decisions(did)}
+    problem = Problem.binary(false_alarm=1, miss=1, prior=[0.97, 0.03])
+    report = library.evaluate(y, models, problem, baseline="old", calibrator=None, replicates=20)
+    assert report.verdict.deploy is not None
+    assert report.verdict.deploy.name == "new (moved)"
+    told = "The report deploys new (moved), which was not judged: name it, as in --gate 'better=new"
+    assert _closes(report, "better", None)
+    assert told in capsys.readouterr().err
+    assert not _closes(report, "better", "new (moved)")
 
 
 def test_a_gate_names_the_margin_every_system_and_the_side_of_zero_of_a_bound():

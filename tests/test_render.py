@@ -263,6 +263,20 @@ def test_no_row_and_no_section_is_empty():
     assert "Quality of the scores" not in titles
 
 
+def test_sentences_promise_no_column_that_is_left_out_as_empty():
+    """One model is the best by every metric and in every slice; of another it is not clear."""
+    y = np.arange(400) % 2
+    good, poor = np.where(y == 1, 0.9, 0.1), np.where(np.arange(400) % 5 < 3, 0.5 * y, 0.6)
+    told = "and whether the data can tell"
+    for models, promised in (({"good": good, "poor": poor}, False), ({"good": poor}, False)):
+        report = evaluate(y, models, BINARY, by=y, calibrator=None, replicates=20)
+        for title in ("Slices", *["What metrics would"] * (len(models) > 1)):
+            section = part(report, title)
+            assert section.table is not None
+            assert ("clearly" in section.table.header) is promised
+            assert (told in section.sentences[0]) is promised
+
+
 # Digits ------------------------------------------------------------------------------------------
 
 

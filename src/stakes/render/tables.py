@@ -276,15 +276,16 @@ def _disagreement(report: Report) -> Section:
         more = rounding.cost(pick.costs_more.value, report)
         clear = rounding.clear_text(pick.clear)
         rows.append((pick.metric, _picks(disagreement.models, chosen), more, clear, *shown))
+    models = [middle(str(model), NAME) for model in disagreement.models]
+    table = filled(Table(("metric", "picks", "costs more", "clearly", *models), tuple(rows)))
     text = (
-        "What familiar metrics say of the models, which one they pick, what that pick costs per "
-        "case above the cheapest, and whether the data can tell."
+        "What familiar metrics say of the models, which one they pick, and what that pick costs "
+        "per case above the cheapest"
     )
+    judged = any(pick.clear is not None for pick in report.picks)
+    text += ", and whether the data can tell." if judged else "."
     if _has_posteriors(report):
         text += " Posteriors decide for the most probable class."
-    models = [middle(str(model), NAME) for model in disagreement.models]
-    header = ("metric", "picks", "costs more", "clearly", *models)
-    table = filled(Table(header, tuple(rows)))
     return Section("What metrics would have picked", (text,), table)
 
 
