@@ -769,6 +769,24 @@ def test_files_without_rows_or_with_numbers_in_another_form_have_a_remedy(conten
     assert ("The column was read as text" in done.stderr) == sentence.startswith("column")
 
 
+def test_columns_of_the_other_kind_of_label_say_so():
+    """In files, which are compared as text; the classes are legit and fraud."""
+    costs = [[0, 9], [1, 0]]
+    turned = Problem(costs, classes=PROBLEM.decisions, decisions=PROBLEM.classes)
+    turned.to_toml("turned.toml")
+    Path("percent.csv").write_text("truth,p,did\n" + "legit,12 %,fraud\nfraud,70 %,legit\n" * 9)
+    told = [
+        (("turned.toml", "p"), "These are the problem's decisions: are its costs transposed? T"),
+        (("p.toml", "did"), "These are classes; the problem decides 'approve', 'block': pass such"),
+        (("p.toml", "p"), "with a decimal point in every row, percentages divided by 100."),
+    ]
+    for (problem, model), sentence in told:
+        options = ("-p", problem, "--truth", "truth", "--model", model)
+        done = run("evaluate", "percent.csv", *options)
+        assert done.exit_code == 2
+        assert sentence in done.stderr
+
+
 def test_columns_that_do_not_sum_to_one_are_named():
     Path("two.csv").write_text("p,q\n0.5,0.9\n")
     done = run("decide", "two.csv", "-p", "p.toml", "--model", "p,q", "-o", "o.csv")

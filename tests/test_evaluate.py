@@ -850,6 +850,29 @@ def test_every_change_of_the_decision_is_found_between_milestones(seed):
 # What is refused ---------------------------------------------------------------------------------
 
 
+def test_labels_of_the_other_kind_and_numbers_as_text_say_so():
+    """The classes legit and fraud, the decisions approve, review and block."""
+    y, models = two_models(50)
+    labels, p = np.array(FRAUD.classes)[y], models["good"]
+    turned = Problem(FRAUD.costs.T, classes=FRAUD.decisions, decisions=FRAUD.classes)
+    transposed = r"^y_true must .* These are the problem's decisions: are its costs transposed\?"
+    with pytest.raises(InputError, match=transposed):
+        evaluate(labels, np.full((50, 3), 1 / 3), turned)
+    with pytest.raises(InputError, match=transposed):
+        Counts.from_decisions(labels, labels, turned)
+    predicted = "These are classes; the problem decides 'approve', 'review', 'block': pass such dec"
+    with pytest.raises(InputError, match=predicted):
+        evaluate(labels, {"m": labels}, FRAUD)
+    with pytest.raises(InputError, match=r"numbers as text: convert them to float\.$"):
+        evaluate(labels, {"m": p.astype(str)}, FRAUD)
+    with pytest.raises(InputError, match=r"convert them to float and divide them by 100\.$"):
+        evaluate(labels, {"m": [f"{100 * x:.2f} %" for x in p]}, FRAUD)
+    with pytest.raises(InputError, match="Rename them, or add them to the problem"):
+        evaluate(labels, {"m": ["other"] * 50}, FRAUD)
+    with pytest.raises(InputError, match="Rename them, or add them to the problem"):
+        evaluate(y, {"m": ["3"] * 50}, Problem([[0, 1], [1, 0]], decisions=["1", "2"]))
+
+
 def test_invalid_models_are_refused():
     y, models = two_models(50)
     with pytest.raises(InputError, match="at least one model"):

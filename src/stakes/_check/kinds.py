@@ -32,8 +32,10 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def described(values: object) -> str:
-    """The type of a value and its text, on one line and truncated."""
-    return f"{type(values).__name__} {_cut(shown(values))}"
+    """The type of a value and its text, on one line and truncated; of a named column its name."""
+    name = getattr(values, "name", None)
+    is_column = hasattr(values, "dtype") and isinstance(name, str)
+    return f"{type(values).__name__} {_cut(shown(name if is_column else values))}"
 
 
 def shown(value: object) -> str:

@@ -173,10 +173,11 @@ class Columns:
         dict
             From an argument and a name within it to the column and the labels that it may hold.
         """
-        labels = {("y_true", ""): LabelColumn(self.y_true, "classes", problem.classes)}
+        classes, decisions = problem.classes, problem.decisions
+        labels = {("y_true", ""): LabelColumn(self.y_true, "classes", classes, decisions)}
         for name, model in self.models.items():
             if isinstance(model, Decisions):
-                labels["models", name] = LabelColumn(model.values, "decisions", problem.decisions)
+                labels["models", name] = LabelColumn(model.values, "decisions", decisions, classes)
         return labels
 
     @property
