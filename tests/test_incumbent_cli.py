@@ -186,6 +186,24 @@ def test_differences_of_reports_stand_before_their_ends():
     assert table.rows[0][:5] == ("a", "5.0", "3.0", "−2.0", "−3.5 to −0.5")
 
 
+def test_diff_says_where_what_was_deployed_may_still_be_the_cheapest():
+    """In 200 cases one model errs twice and another three times, or the other way round."""
+    y = np.arange(200) % 2
+    two, three = (np.where(np.arange(200) < errors, 1 - y, y) for errors in (2, 3))
+    problem = Problem.binary(false_alarm=1, miss=1)
+    reports = [
+        library.evaluate(y, {"a": a, "b": b}, problem, calibrator=None, replicates=20)
+        for a, b in ((two, three), (three, two), (1 - y, two))
+    ]
+    told = [next(_sections(changes_between(reports[0], new), "")) for new in reports]
+    assert [section.sentences[0] for section in told] == [
+        "Deploy a (as decided), as before.",
+        "Deploy b (as decided); it was a (as decided), and the data cannot tell which of the two "
+        "is cheaper.",
+        "Deploy b (as decided); it was a (as decided).",
+    ]
+
+
 @pytest.mark.slow
 def test_diff_says_first_how_problems_differ_then_verdict_and_costs():
     assert evaluate("--json", "old.json").exit_code == 0
