@@ -233,8 +233,8 @@ def _write_rule(report: Report, path: str) -> None:
     """Write the rule of the system to deploy."""
     if report.verdict.deploy is None:
         raise InputError(
-            f"--rule-out must have a system to deploy; the verdict is to deploy none. "
-            f"{report.verdict.reason}"
+            f"--rule-out must have a system to deploy; there is none. {report.verdict.reason} In "
+            f"Python, report.rule({report.best.name!r}) makes the rule of the best all the same."
         )
     rule = report.rule()
     rule.to_json(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 import numpy.typing as npt
@@ -328,7 +328,19 @@ def _models(report: Report) -> Section:
         )
         for model, area, texts in zip(models, areas, written, strict=True)
     )
-    return Section(QUALITY, tuple(_advice(report)), filled(Table(header, rows)))
+    sentences = (*_advice(report), *_infinite(models))
+    return Section(QUALITY, sentences, filled(Table(header, rows)))
+
+
+def _infinite(models: list[ModelQuality]) -> Iterator[str]:
+    """Why a log loss is infinite, where the Brier score is not."""
+    names = [
+        model.model
+        for model in models
+        if model.normalized_log_loss == inf and model.normalized_brier != inf
+    ]
+    if names:
+        yield f"Log loss ∞: {together(names)} gave probability 0 to a class that was true."
 
 
 def _advice(report: Report) -> Iterator[str]:
