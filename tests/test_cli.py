@@ -20,6 +20,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 from click.testing import CliRunner, Result
 
@@ -126,6 +127,21 @@ def test_models_are_guessed_and_the_guess_is_printed():
         "poor_prob: P(fraud) in poor_prob. "
         "Not read: discount; if one is a model, name all.\n"
     )
+
+
+def test_a_column_of_decisions_that_was_not_read_is_named():
+    did = np.where(np.array(GOOD) > 0.5, "block", "approve").tolist()
+    did[1] = None
+    columns = {"truth": Y.tolist(), "p_good": GOOD, "note": ["x"] * N, "nurse": did}
+    pyarrow.parquet.write_table(pa.table(columns), "named.parquet")
+    pyarrow.csv.write_csv(pa.table(columns), "named.csv")
+    for name in ("named.parquet", "named.csv"):
+        done = run("evaluate", name, "-p", "fraud.toml", *FAST)
+        assert done.exit_code == 0, done.stderr
+        assert "Not read: nurse, note; if one is a model, name all.\n" in done.stderr
+    del columns["nurse"]
+    pyarrow.parquet.write_table(pa.table(columns), "named.parquet")
+    assert "Not read" not in run("evaluate", "named.parquet", "-p", "fraud.toml", *FAST).stderr
 
 
 def test_all_columns_that_were_not_read_are_counted_those_of_fractions_first():
