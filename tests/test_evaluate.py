@@ -570,11 +570,24 @@ def test_what_was_left_out_is_reported():
         y[rare], {k: p[rare] for k, p in models.items()}, FRAUD, calibrator=Affine(), clusters=None
     )
     assert [s.name for s in report.systems] == ["good (as is)", "sharp (as is)"]
-    assert "was not recalibrated" in next(c.text for c in report.caveats if c.kind == "left out")
+    lost = next(c.text for c in report.caveats if c.kind == "left out")
+    assert "was not recalibrated" in lost
+    assert "there are too few cases of fraud to fit a map on some and use it on others" in lost
     assert "left out" not in kinds(few(y, models, FRAUD, calibrator=Affine()))
     beside = few(y, {**models, "raw": Scores(models["good"])}, FRAUD)
     text = next(c.text for c in beside.caveats if c.kind == "left out")
     assert text.startswith("raw: raw scores alone allow no decision among 3")
+
+
+def test_the_class_in_too_few_clusters_is_named_however_many_cases_it_has():
+    """All twenty cases of b are of one patient, the three of c of three others."""
+    labels = np.array([*"a" * 40, *"b" * 20, *"c" * 3])
+    patients = np.array([*np.arange(40), *[40] * 20, 41, 42, 43])
+    rows = np.random.default_rng(0).dirichlet(np.ones(3), labels.size)
+    problem = Problem.zero_one(["a", "b", "c"])
+    report = evaluate(labels, rows, problem, clusters=patients, calibrator=Affine())
+    lost = next(c.text for c in report.caveats if c.kind == "left out")
+    assert "there are too few clusters with a case of b to fit a map on some" in lost
 
 
 def test_posteriors_that_are_certain_of_a_class_are_not_moved_to_a_prior_that_rules_it_out():
@@ -824,7 +837,7 @@ def test_calibration_that_an_absent_class_leaves_unchecked_asks_for_no_calibrato
     [text] = [
         c.text for c in few(y, posteriors, problem).caveats if c.kind == "calibration unchecked"
     ]
-    assert text.endswith("are calibrated was not checked: some class has no cases.")
+    assert text.endswith(f"was not checked: there are no cases of {n_classes - 1}.")
     fitted = few(y, posteriors, problem, calibrator=Affine())
     assert fitted.assumptions.calibrator == "Affine() could not be fitted"
 

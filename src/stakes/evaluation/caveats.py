@@ -249,7 +249,8 @@ def _unchecked(
 
 def _why_unchecked(evidence: Evidence) -> str:
     if not (evidence.shares > 0).all():  # no calibrator could be fitted either
-        return "some class has no cases."
+        absent = evidence.problem.classes[int(np.argmin(evidence.shares > 0))]
+        return f"there are no cases of {absent}."
     return (
         f"without a calibrator that is done only for two classes and independent cases of equal "
         f"weight{', whose costs are the same' * bool(evidence.problem.columns)}"
