@@ -454,7 +454,14 @@ BAD = {
         "need 1,440 bytes and the limit is 1,024",
     ),
     "an unknown option": (("evaluate", "rows.csv", "--none"), "--none"),
-    "an unknown command": (("none",), "No such command 'none'"),
+    "a file in place of a command": (
+        ("calibrate", "rows.csv"),
+        "No such command 'rows.csv' after stakes calibrate. Write apply or fit.",
+    ),
+    "an unknown command": (
+        ("none",),
+        "No such command 'none' after stakes. Write audit or calibrate or decide or demo",
+    ),
     "no command": (
         ("problem",),
         "Missing command after stakes problem. Write check or new or show.",
@@ -617,7 +624,7 @@ def test_the_audit_takes_costs_that_differ_from_case_to_case():
     Problem(costs, classes=decisions, decisions=decisions).to_toml("own.toml")
     done = run("audit", "rows.csv", "-p", "own.toml", *BOTH, "--calibrate", "none")
     assert done.exit_code == 0, done.stderr
-    assert "a metric's favourite threshold is right.\n" in done.stdout
+    assert "The table shows each metric's favourite threshold, and what a miss" in done.stdout
     assert "Under these stakes a miss costs" not in done.stdout
 
 
@@ -831,7 +838,7 @@ def test_the_audit_says_of_which_metrics_it_is_clear_that_they_mislead(repeats, 
 def test_a_single_model_cannot_be_disagreed_about():
     done = run("audit", "rows.csv", "-p", "fraud.toml", "--model", "good")
     assert "There is one model only" in done.stdout
-    assert "a metric's favourite threshold is right.\n" in done.stdout
+    assert "The table shows each metric's favourite threshold, and what a miss" in done.stdout
 
 
 # problem -----------------------------------------------------------------------------------------
