@@ -34,6 +34,7 @@ from stakes._check.kinds import (
     refuse_mixed,
     renamed,
     require,
+    those,
     writable,
 )
 from stakes._check.labels import (
@@ -138,6 +139,7 @@ __all__ = [
     "same_length",
     "same_names",
     "squarable",
+    "those",
     "total_weight",
     "truths",
     "unwrapped",

@@ -52,6 +52,15 @@ def _cut(text: str, room: int = 60) -> str:
     return text if len(text) <= room else f"{text[: room - 3]}..."
 
 
+def those(some: int, of: int) -> str:
+    """How many there are of all, with the verb.
+
+    >>> those(1, 3000), those(2, 3000)
+    ('1 of 3000 is', '2 of 3000 are')
+    """
+    return f"{some} of {of} {'is' if some == 1 else 'are'}"
+
+
 def listed(names: Sequence[object]) -> str:
     first = ", ".join(shown(name) for name in names[:8])
     return first + (f", … ({len(names)} in all)" if len(names) > 8 else "")

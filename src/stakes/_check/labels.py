@@ -34,6 +34,7 @@ from stakes._check.kinds import (
     meant,
     refuse_frames,
     shown,
+    those,
     writable,
 )
 from stakes._check.strange_labels import for_no_class, for_no_decision
@@ -249,7 +250,7 @@ def _labelled(name: str, values: object, remedy: str) -> npt.NDArray[Any]:
     absent = np.flatnonzero(missing(array))
     if absent.size:
         raise InputError(
-            f"{name} must hold a label for every case; {absent.size} of {array.size} are missing "
+            f"{name} must hold a label for every case; {those(absent.size, array.size)} missing "
             f"(None, nan), the first at position {absent[0]}. Remove these cases first.",
             argument=name,
         )
@@ -323,8 +324,8 @@ def codes(
         twin = next((label for label in names if str(label) == str(first)), None)
         hint = f" {first!r} and {twin!r} are different labels." if twin is not None else ""
         raise InputError(
-            f"{name} must hold labels among {listed(names)}; {unknown.size} of {array.size} are "
-            f"others, the first being {first!r} at position {unknown[0]}.{hint} "
+            f"{name} must hold labels among {listed(names)}; {those(unknown.size, array.size)} "
+            f"none of these, the first being {first!r} at position {unknown[0]}.{hint} "
             f"{advise(first) or 'Rename them, or add them to the problem.'}",
             argument=name,
         )

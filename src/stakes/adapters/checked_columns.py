@@ -231,7 +231,7 @@ def _decided(source: Source, problem: Problem, columns: Sequence[str]) -> list[s
         first = source.frame.lazy().head(_FIRST).select(**read).collect()
     entries = {name: set(first[name].to_list()) - {None} for name in read}
     known = set(spellings(problem.decisions))
-    return [name for name, held in entries.items() if held and held <= known]
+    return [name for name, labels in entries.items() if labels and labels <= known]
 
 
 def _guessed_truth(source: Source, problem: Problem, used: Collection[str]) -> str:

@@ -259,8 +259,8 @@ def key_name(column: str) -> str:
 def no_key(gaps: int, n_rows: int) -> InputError:
     """The error for rows without a key."""
     return InputError(
-        f"key must hold a whole number in every row; {gaps} of {n_rows} are missing. Remove these "
-        f"rows, or fill them in."
+        f"key must hold a whole number in every row; {_check.those(gaps, n_rows)} missing. Remove "
+        f"these rows, or fill them in."
     )
 
 

@@ -35,11 +35,11 @@ class LabelColumn:
     def refused(self, source: str, others: int, n_rows: int, often: str | None) -> InputError:
         """The error for rows that hold other labels or none, most often the label `often`."""
         shown = "nothing" if often is None else repr(often)
-        hold = f"hold something else, most often {shown}"
+        hold, what = "holds" if others == 1 else "hold", f"something else, most often {shown}"
         among = "" if self.labels is None else f" {', '.join(map(_text, self.labels))}"
         column = f"column {self.column!r} of {source}"
         if self.labels is None:  # any label will do
-            hold, remedy = "hold nothing", f"Remove these rows, or fill in their {self.role}."
+            what, remedy = "nothing", f"Remove these rows, or fill in their {self.role}."
         elif often is not None:
             remedy = self._remedy(often, self.labels)
         elif others == n_rows:
@@ -48,7 +48,7 @@ class LabelColumn:
             remedy = "Remove these rows, or fill in their labels."
         return InputError(
             f"{column} must hold the {self.role}{among} in every row; {others} of {n_rows} rows "
-            f"{hold}. {remedy}",
+            f"{hold} {what}. {remedy}",
             argument=column,
         )
 
