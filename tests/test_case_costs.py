@@ -185,7 +185,7 @@ def test_parentheses_alone_do_not_make_an_expression_deep():
         ({"hourly rate": [1.0]}, r"data must have the column 'amount'.*'hourly rate'"),
         ({"amount": [1.0, 2.0], "hourly rate": [1.0]}, "same cases"),
         ({"amount": ["12", "13"], "hourly rate": [1, 1]}, "2 of 2 are text.*'12' in row 0"),
-        ({"amount": [1, "12,5"], "hourly rate": [1, 1]}, "1 of 2 are text.*'12,5' in row 1"),
+        ({"amount": [1, "12,5"], "hourly rate": [1, 1]}, "1 of 2 is text.*'12,5' in row 1"),
         ({"amount": [1, None, None], "hourly rate": [1, 1, 1]}, r"2 of 3 .*first in row 1"),
         ({"amount": [1, np.nan], "hourly rate": [1, 1]}, r"1 of 2 .*row 1"),
         ({"amount": [1, np.inf], "hourly rate": [1, 1]}, r"1 of 2 does not, the first being inf"),
@@ -206,7 +206,7 @@ def test_missing_entries_of_nullable_columns_are_named_by_their_row(problem):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"amount": [1, 2, 3], "hourly rate": [1, 1, 1]})
     frame["amount"] = pandas.array([1, None, 3], dtype="Int64")
-    with pytest.raises(InputError, match="1 of 3 are missing, the first in row 1"):
+    with pytest.raises(InputError, match="1 of 3 is missing, the first in row 1"):
         problem.case_costs(frame)
 
 

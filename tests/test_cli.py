@@ -20,6 +20,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 from click.testing import CliRunner, Result
 
@@ -126,6 +127,21 @@ def test_models_are_guessed_and_the_guess_is_printed():
         "poor_prob: P(fraud) in poor_prob. "
         "Not read: discount; if one is a model, name all.\n"
     )
+
+
+def test_a_column_of_decisions_that_was_not_read_is_named():
+    did = np.where(np.array(GOOD) > 0.5, "block", "approve").tolist()
+    did[1] = None
+    columns = {"truth": Y.tolist(), "p_good": GOOD, "note": ["x"] * N, "nurse": did}
+    pyarrow.parquet.write_table(pa.table(columns), "named.parquet")
+    pyarrow.csv.write_csv(pa.table(columns), "named.csv")
+    for name in ("named.parquet", "named.csv"):
+        done = run("evaluate", name, "-p", "fraud.toml", *FAST)
+        assert done.exit_code == 0, done.stderr
+        assert "Not read: nurse, note; if one is a model, name all.\n" in done.stderr
+    del columns["nurse"]
+    pyarrow.parquet.write_table(pa.table(columns), "named.parquet")
+    assert "Not read" not in run("evaluate", "named.parquet", "-p", "fraud.toml", *FAST).stderr
 
 
 def test_all_columns_that_were_not_read_are_counted_those_of_fractions_first():
@@ -392,8 +408,8 @@ BAD = {
     "no probabilities": (
         ("evaluate", "big.csv", "-p", "fraud.toml", "--model", "p"),
         "model p (column 'p' of big.csv) must hold probabilities in [0, 1]; 1 of 2 does not, the "
-        "first being 1.5 at position 1. Raw scores are for --scores; stakes calibrate turns them "
-        "into probabilities.",
+        "first being 1.5 at position 1. Raw scores are for --scores of evaluate and audit; stakes "
+        "calibrate turns them into probabilities.",
     ),
     "gaps": (
         ("evaluate", "gap.csv", "-p", "fraud.toml", "--model", "new=p"),
@@ -438,7 +454,14 @@ BAD = {
         "need 1,440 bytes and the limit is 1,024",
     ),
     "an unknown option": (("evaluate", "rows.csv", "--none"), "--none"),
-    "an unknown command": (("none",), "No such command 'none'"),
+    "a file in place of a command": (
+        ("calibrate", "rows.csv"),
+        "No such command 'rows.csv' after stakes calibrate. Write apply or fit.",
+    ),
+    "an unknown command": (
+        ("none",),
+        "No such command 'none' after stakes. Write audit or calibrate or decide or demo",
+    ),
     "no command": (
         ("problem",),
         "Missing command after stakes problem. Write check or new or show.",
@@ -483,8 +506,8 @@ BAD = {
         ("decide", "big.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
         "rows 0 to 1 of the file (counted from 0): column p of big.csv must hold probabilities in "
         "[0, 1]; 1 of 2 does not, "
-        "the first being 1.5 at position 1. Raw scores are for --scores; stakes calibrate turns "
-        "them into probabilities.",
+        "the first being 1.5 at position 1. Raw scores are for --scores of evaluate and audit; "
+        "stakes calibrate turns them into probabilities.",
     ),
     "no rows": (
         ("decide", "header.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
@@ -527,8 +550,9 @@ BAD = {
     ),
     "a guessed column beyond one": (
         ("evaluate", "beyond.csv", "-p", "fraud.toml"),
-        "Raw scores are for --scores; stakes calibrate turns them into probabilities. The column "
-        "was guessed to be a model by its name: to leave it out, name all models that you want.",
+        "Raw scores are for --scores of evaluate and audit; stakes calibrate turns them into "
+        "probabilities. The column was guessed to be a model by its name: to leave it out, name "
+        "all models that you want.",
     ),
     "a map of raw scores that takes probabilities": (
         (
@@ -600,7 +624,7 @@ def test_the_audit_takes_costs_that_differ_from_case_to_case():
     Problem(costs, classes=decisions, decisions=decisions).to_toml("own.toml")
     done = run("audit", "rows.csv", "-p", "own.toml", *BOTH, "--calibrate", "none")
     assert done.exit_code == 0, done.stderr
-    assert "a metric's favourite threshold is right.\n" in done.stdout
+    assert "The table shows each metric's favourite threshold, and what a miss" in done.stdout
     assert "Under these stakes a miss costs" not in done.stdout
 
 
@@ -814,7 +838,7 @@ def test_the_audit_says_of_which_metrics_it_is_clear_that_they_mislead(repeats, 
 def test_a_single_model_cannot_be_disagreed_about():
     done = run("audit", "rows.csv", "-p", "fraud.toml", "--model", "good")
     assert "There is one model only" in done.stdout
-    assert "a metric's favourite threshold is right.\n" in done.stdout
+    assert "The table shows each metric's favourite threshold, and what a miss" in done.stdout
 
 
 # problem -----------------------------------------------------------------------------------------

@@ -385,7 +385,7 @@ def test_a_gap_in_a_column_of_numbers_is_nan(tmp_path):
     rows = {"truth": ["legit", "fraud"], "p": [0.5, ""]}
     with source_of(csv_file(tmp_path, rows)) as source:
         [(_, numbers)] = source.with_numbers(["p"], verbatim=False)
-        with pytest.raises(InputError, match=r"1 of 2 are missing .* in row 1"):
+        with pytest.raises(InputError, match=r"1 of 2 is missing .* in row 1"):
             read_two(source)
     assert numbers[0] == 0.5
     assert np.isnan(numbers[1])
@@ -489,11 +489,11 @@ UNUSABLE = {
     "dates": (["2024-01-01"] * 3, r"must hold numbers; 3 of 3 .* '2024-01-01'"),
     "gaps": (
         [0.5, "", 0.5],
-        r"a number in every row; 1 of 3 are missing .* first in row 1 \(counted",
+        r"a number in every row; 1 of 3 is missing .* first in row 1 \(counted",
     ),
     "nan": (
         [0.5, 0.5, "nan"],
-        r"a number in every row; 1 of 3 are missing .* the first in row 2 \(counted from 0\)",
+        r"a number in every row; 1 of 3 is missing .* the first in row 2 \(counted from 0\)",
     ),
     "nothing at all": ([""] * 3, r"must hold numbers; all entries are missing\."),
     "per cent": (

@@ -41,6 +41,7 @@ from stakes.cli.output import refuse_other_than_page
 from stakes.cli.rewriting import _KINDS, is_formula
 from stakes.render import Section, Table, refuse_too_long_to_write
 from stakes.report import Report
+from stakes.rule import Rule
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 COMMAND = (sys.executable, "-W", "error", "-m", "stakes")
@@ -768,10 +769,38 @@ def test_files_without_rows_or_with_numbers_in_another_form_have_a_remedy(conten
     assert ("The column was read as text" in done.stderr) == sentence.startswith("column")
 
 
+def test_columns_of_the_other_kind_of_label_say_so():
+    """In files, which are compared as text; the classes are legit and fraud."""
+    costs = [[0, 9], [1, 0]]
+    turned = Problem(costs, classes=PROBLEM.decisions, decisions=PROBLEM.classes)
+    turned.to_toml("turned.toml")
+    Path("percent.csv").write_text("truth,p,did\n" + "legit,12 %,fraud\nfraud,70 %,legit\n" * 9)
+    told = [
+        (("turned.toml", "p"), "These are the problem's decisions: are its costs transposed? T"),
+        (("p.toml", "did"), "These are classes; the problem decides 'approve', 'block': pass such"),
+        (("p.toml", "p"), "with a decimal point in every row, percentages divided by 100."),
+    ]
+    for (problem, model), sentence in told:
+        options = ("-p", problem, "--truth", "truth", "--model", model)
+        done = run("evaluate", "percent.csv", *options)
+        assert done.exit_code == 2
+        assert sentence in done.stderr
+
+
 def test_columns_that_do_not_sum_to_one_are_named():
     Path("two.csv").write_text("p,q\n0.5,0.9\n")
     done = run("decide", "two.csv", "-p", "p.toml", "--model", "p,q", "-o", "o.csv")
     refused(done, "rows 0 to 0 of the file (counted from 0): columns p, q of two.csv must sum to")
+
+
+def test_a_rule_names_the_column_of_percentages_and_none_of_the_costs():
+    problem = Problem([[0, "3 + sum"], [9, 0]], classes=["legit", "fraud"])
+    Rule(problem, "posteriors").to_json("rule.json")
+    Path("percent.csv").write_text("p,sum\n0.5,10\n20,30\n")
+    done = run("decide", "percent.csv", "--rule", "rule.json", "--model", "p", "-o", "o.csv")
+    whole = "rows 0 to 1 of the file (counted from 0): column p of percent.csv must hold"
+    refused(done, f"{whole} probabilities in [0, 1]; 1 of 2 does not")
+    assert "Divide percentages by 100. Raw scores are for --scores of evaluate and" in done.stderr
 
 
 def test_a_problem_without_classes_is_refused_by_their_name():

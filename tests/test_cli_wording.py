@@ -9,7 +9,7 @@ pytest.importorskip("click")
 
 from stakes import InputError, Problem, Scores, evaluate, shift_prior
 from stakes.calibration import BetaMap
-from stakes.cli.options import in_options
+from stakes.cli.options import class_shares, in_options
 
 TWO = Problem.zero_one(2)
 THREE = Problem([[0, 3, 25], [18, 8, 0]], decisions=["ok", "ask", "no"])
@@ -49,12 +49,23 @@ def test_arguments_are_named_as_options(wanted):
     assert in_options(caught.value).startswith(wanted)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 95])
+def test_the_shares_that_a_message_shows_are_accepted(n_classes):
+    problem = Problem.zero_one(n_classes)
+    with pytest.raises(InputError, match="for every class, as in 0=") as caught:
+        class_shares("0=1", problem)
+    example = str(caught.value).partition("as in ")[2].partition(";")[0]
+    shares = class_shares(example, problem)
+    assert shares is not None
+    assert shares.min() > 0
+
+
 def test_the_advice_of_caveats_suits_arguments_and_options():
     weights = np.tile([0.5, 1.5, 2.5, 1.0], 10)
     models = {"m": 1 - np.array(P * 10), "raw": Scores(P * 10)}
     report = evaluate(Y * 10, models, THREE, weights=weights, calibrator=None, replicates=20)
     told = " ".join(caveat.text for caveat in report.caveats)
-    for advice in ("say by isotonic regression", "State clusters where", "In Python, Posteriors("):
+    for advice in ("say by isotonic regression", "State clusters where", "must be in the order of"):
         assert advice in told
     for foreign in ("Isotonic()", "clusters=", "problem.classes"):
         assert foreign not in told

@@ -146,7 +146,7 @@ def test_texts_that_the_first_rows_do_not_have_are_counted(monkeypatch):
 def test_missing_text_of_other_libraries_is_refused_with_its_place(library):
     frames = pytest.importorskip(library)
     make = frames.Series if library == "polars" else frames.array
-    with pytest.raises(InputError, match=r"1 of 3 are missing .* the first at position 1"):
+    with pytest.raises(InputError, match=r"1 of 3 is missing .* the first at position 1"):
         Counts.from_labels(make(["a", None, "b"]), ["a", "a", "b"])
 
 
@@ -165,7 +165,9 @@ def test_gaps_of_a_chunked_dictionary_are_no_labels():
 def test_unknown_text_of_other_libraries_is_refused_row_by_row(library):
     frames = pytest.importorskip(library)
     make = frames.Series if library == "polars" else frames.array
-    with pytest.raises(InputError, match=r"2 of 4 are others, the first being 'c' at position 1"):
+    with pytest.raises(
+        InputError, match=r"2 of 4 are none of these, the first being 'c' at position 1"
+    ):
         codes("y_true", make(["a", "c", "b", "c"]), ("a", "b"))
 
 

@@ -400,12 +400,23 @@ def test_posteriors_that_nearly_sum_to_one_are_corrected_and_reported():
     off[7] *= 1.01
     report = few(y, {"m": off}, FRAUD)
     text = next(c.text for c in report.caveats if c.kind == "posteriors do not sum to one")
-    assert "1 rows" in text
-    assert "1.01" in text
+    assert text == (
+        "The posteriors of m do not sum to one in 1 row: they are off by up to 0.01, and were "
+        "divided by their sum."
+    )
     assert report.systems == few(y, {"m": rows}, FRAUD).systems
     off[7] *= 1.5
     with pytest.raises(InputError, match=r"sum to one|\[0, 1\]"):
         few(y, {"m": off}, FRAUD)
+
+
+def test_posteriors_rounded_to_three_decimals_need_no_caveat():
+    y, models = two_models()
+    p = models["good"].round(3)
+    rows = np.stack([1 - p, p + 0.001], axis=1)
+    assert "posteriors do not sum to one" not in kinds(few(y, {"m": rows}, FRAUD))
+    rows[0, 1] += 0.001
+    assert "posteriors do not sum to one" in kinds(few(y, {"m": rows}, FRAUD))
 
 
 def test_odd_weights_and_few_clusters_are_reported():
@@ -559,11 +570,24 @@ def test_what_was_left_out_is_reported():
         y[rare], {k: p[rare] for k, p in models.items()}, FRAUD, calibrator=Affine(), clusters=None
     )
     assert [s.name for s in report.systems] == ["good (as is)", "sharp (as is)"]
-    assert "was not recalibrated" in next(c.text for c in report.caveats if c.kind == "left out")
+    lost = next(c.text for c in report.caveats if c.kind == "left out")
+    assert "was not recalibrated" in lost
+    assert "there are too few cases of fraud to fit a map on some and use it on others" in lost
     assert "left out" not in kinds(few(y, models, FRAUD, calibrator=Affine()))
     beside = few(y, {**models, "raw": Scores(models["good"])}, FRAUD)
     text = next(c.text for c in beside.caveats if c.kind == "left out")
     assert text.startswith("raw: raw scores alone allow no decision among 3")
+
+
+def test_the_class_in_too_few_clusters_is_named_however_many_cases_it_has():
+    """All twenty cases of b are of one patient, the three of c of three others."""
+    labels = np.array([*"a" * 40, *"b" * 20, *"c" * 3])
+    patients = np.array([*np.arange(40), *[40] * 20, 41, 42, 43])
+    rows = np.random.default_rng(0).dirichlet(np.ones(3), labels.size)
+    problem = Problem.zero_one(["a", "b", "c"])
+    report = evaluate(labels, rows, problem, clusters=patients, calibrator=Affine())
+    lost = next(c.text for c in report.caveats if c.kind == "left out")
+    assert "there are too few clusters with a case of b to fit a map on some" in lost
 
 
 def test_posteriors_that_are_certain_of_a_class_are_not_moved_to_a_prior_that_rules_it_out():
@@ -816,7 +840,7 @@ def test_calibration_that_an_absent_class_leaves_unchecked_asks_for_no_calibrato
     [text] = [
         c.text for c in few(y, posteriors, problem).caveats if c.kind == "calibration unchecked"
     ]
-    assert text.endswith("are calibrated was not checked: some class has no cases.")
+    assert text.endswith(f"was not checked: there are no cases of {n_classes - 1}.")
     fitted = few(y, posteriors, problem, calibrator=Affine())
     assert fitted.assumptions.calibrator == "Affine() could not be fitted"
 
@@ -840,6 +864,29 @@ def test_every_change_of_the_decision_is_found_between_milestones(seed):
 
 
 # What is refused ---------------------------------------------------------------------------------
+
+
+def test_labels_of_the_other_kind_and_numbers_as_text_say_so():
+    """The classes legit and fraud, the decisions approve, review and block."""
+    y, models = two_models(50)
+    labels, p = np.array(FRAUD.classes)[y], models["good"]
+    turned = Problem(FRAUD.costs.T, classes=FRAUD.decisions, decisions=FRAUD.classes)
+    transposed = r"^y_true must .* These are the problem's decisions: are its costs transposed\?"
+    with pytest.raises(InputError, match=transposed):
+        evaluate(labels, np.full((50, 3), 1 / 3), turned)
+    with pytest.raises(InputError, match=transposed):
+        Counts.from_decisions(labels, labels, turned)
+    predicted = "These are classes; the problem decides 'approve', 'review', 'block': pass such dec"
+    with pytest.raises(InputError, match=predicted):
+        evaluate(labels, {"m": labels}, FRAUD)
+    with pytest.raises(InputError, match=r"numbers as text: convert them to float\.$"):
+        evaluate(labels, {"m": p.astype(str)}, FRAUD)
+    with pytest.raises(InputError, match=r"convert them to float and divide them by 100\.$"):
+        evaluate(labels, {"m": [f"{100 * x:.2f} %" for x in p]}, FRAUD)
+    with pytest.raises(InputError, match="Rename them, or add them to the problem"):
+        evaluate(labels, {"m": ["other"] * 50}, FRAUD)
+    with pytest.raises(InputError, match="Rename them, or add them to the problem"):
+        evaluate(y, {"m": ["3"] * 50}, Problem([[0, 1], [1, 0]], decisions=["1", "2"]))
 
 
 def test_invalid_models_are_refused():

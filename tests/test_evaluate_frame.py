@@ -259,6 +259,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+def test_a_column_that_is_passed_itself_is_named_and_not_printed():
+    frame = pd.DataFrame({"label": [0, 1], "p": [0.1, 0.9]})
+    with pytest.raises(
+        InputError, match=r"^y_true must be a str; got Series 'label'\. Columns are"
+    ):
+        evaluate_frame(frame, Problem.zero_one(2), y_true=frame.label, models={"p": "p"})
+
+
 @pytest.mark.parametrize("kind", ["pandas", "Polars, lazy", "DuckDB", "a path"])
 @pytest.mark.parametrize("what", BAD)
 def test_a_column_that_cannot_be_used_is_refused_by_its_name(tmp_path, kind, what):

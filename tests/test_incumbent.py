@@ -16,6 +16,7 @@ from scipy.stats import chi2
 import stakes
 from report_kinds import report_of
 from stakes import Decisions, InputError, Limit, Problem, Report
+from stakes.calibration import Platt
 from stakes.evaluation.baseline import (
     Allowance,
     Incumbent,
@@ -278,6 +279,13 @@ def test_an_unknown_baseline_a_bad_margin_and_a_gate_without_baseline_are_refuse
         replace(report, baseline=None).is_better()
     with pytest.raises(InputError, match=r"another than the baseline, old .as decided.; it is the"):
         report.is_no_worse("old")
+    single = {"new": MODELS["new"]}
+    alone = evaluate(Y, single, PROBLEM, baseline="new (as is)", **QUICK)
+    with pytest.raises(InputError, match=r"there is no other model. Evaluate another model, too.$"):
+        alone.is_better()
+    alone = evaluate(Y, single, PROBLEM, baseline="new (as is)", calibrator=Platt(), replicates=20)
+    with pytest.raises(InputError, match=r"no other model. Name a system: 'new .recalibrated.'\.$"):
+        alone.is_better()
 
 
 def test_a_model_is_judged_by_the_rule_of_the_baseline_or_by_its_simplest_one():

@@ -22,7 +22,7 @@ import stakes as library
 from stakes import Between, Decisions, Limit, Problem, Report
 from stakes.cli.commands import stakes as command
 from stakes.cli.diff import _sections
-from stakes.cli.evaluate import _compared
+from stakes.cli.evaluate import _closes, _compared
 from stakes.evaluation import Changes, changes_between
 from stakes.evaluation.changes import CostChange
 from stakes.inference import Measured
@@ -90,6 +90,23 @@ def test_a_gate_that_does_not_pass_ends_with_exit_code_1():
     assert (report.baseline.margin, report.baseline.relative) == (0.02, True)
     wide = evaluate("--baseline", "new", "--margin", "40", "--gate", "no-worse=old (as decided)")
     assert wide.exit_code == 0, wide.stderr
+
+
+def test_a_gate_that_does_not_judge_what_the_report_deploys_says_how_it_would(capsys):
+    """The prior is far from the data, so that only moved posteriors decide well."""
+    rng = np.random.default_rng(5)
+    y = np.arange(2000) % 2
+    p = 1 / (1 + np.exp(-rng.normal(8 * y - 4, 8**0.5)))
+    did = np.where(y == 1, rng.random(2000) < 0.2, rng.random(2000) < 0.01).astype(int)
+    models = {"new": p, "old": Decisions(did)}
+    problem = Problem.binary(false_alarm=1, miss=1, prior=[0.97, 0.03])
+    report = library.evaluate(y, models, problem, baseline="old", calibrator=None, replicates=20)
+    assert report.verdict.deploy is not None
+    assert report.verdict.deploy.name == "new (moved)"
+    told = "The report deploys new (moved), which was not judged: name it, as in --gate 'better=new"
+    assert _closes(report, "better", None)
+    assert told in capsys.readouterr().err
+    assert not _closes(report, "better", "new (moved)")
 
 
 def test_a_gate_names_the_margin_every_system_and_the_side_of_zero_of_a_bound():
@@ -167,6 +184,24 @@ def test_differences_of_reports_stand_before_their_ends():
     table = list(_sections(changes, "95 %"))[-1].table
     assert table is not None
     assert table.rows[0][:5] == ("a", "5.0", "3.0", "−2.0", "−3.5 to −0.5")
+
+
+def test_diff_says_where_what_was_deployed_may_still_be_the_cheapest():
+    """In 200 cases one model errs twice and another three times, or the other way round."""
+    y = np.arange(200) % 2
+    two, three = (np.where(np.arange(200) < errors, 1 - y, y) for errors in (2, 3))
+    problem = Problem.binary(false_alarm=1, miss=1)
+    reports = [
+        library.evaluate(y, {"a": a, "b": b}, problem, calibrator=None, replicates=20)
+        for a, b in ((two, three), (three, two), (1 - y, two))
+    ]
+    told = [next(_sections(changes_between(reports[0], new), "")) for new in reports]
+    assert [section.sentences[0] for section in told] == [
+        "Deploy a (as decided), as before.",
+        "Deploy b (as decided); it was a (as decided), and the data cannot tell which of the two "
+        "is cheaper.",
+        "Deploy b (as decided); it was a (as decided).",
+    ]
 
 
 @pytest.mark.slow

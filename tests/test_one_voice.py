@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from stakes import Limit, Problem, evaluate
+from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.verdict import _Words
 from stakes.inference import Clusters, Measured, profile_interval
@@ -95,13 +96,13 @@ def test_the_runner_up_is_compared_on_these_cases_where_the_winner_was_corrected
         assert sentences[-1].startswith("The runner-up, ")
 
 
-def close_call(saving: float, *of_systems: tuple[str, float]) -> str:
-    """The sentence about systems of these models and costs, where always deciding 0 costs 0.9."""
+def close_call(saving: float, *of_systems: tuple[str, float], unaided: Any = 0) -> str:
+    """The sentence about systems of these models and costs, where deciding without costs 0.9."""
     systems: Any = tuple(
         SimpleNamespace(name=f"{model} {cost}", model=model, cost=Measured(cost, 0.4, 1.1))
         for model, cost in of_systems
     )
-    naive = NaiveDecision(0, 0.9, (0,))
+    naive = NaiveDecision(unaided, 0.9, (unaided,))
     words = _Words(Problem.zero_one(2), 0.95, naive, list(systems), systems, blind_breaks=False)
     return words.close_call(Measured(saving, 0.1, 0.5))
 
@@ -111,6 +112,13 @@ def test_a_rule_of_the_winner_is_not_mistaken_for_the_other_model():
     assert close_call(0.35, ("a", 0.5), ("a", 1.0), ("b", 0.6)) == (
         "a or b: the data cannot tell which is the cheapest; either saves about 33 % to 39 % of "
         "what always deciding 0 costs."
+    )
+
+
+def test_what_is_saved_of_a_cost_does_not_read_as_the_cost_of_a_prior():
+    assert close_call(0.4, ("a", 0.5), ("b", 0.6), unaided=NO_MODEL) == (
+        "a or b: the data cannot tell which is the cheapest; either saves about 33 % to 44 % of "
+        "the cost of deciding without a model by each case's costs and the prior."
     )
 
 

@@ -263,6 +263,20 @@ def test_no_row_and_no_section_is_empty():
     assert "Quality of the scores" not in titles
 
 
+def test_sentences_promise_no_column_that_is_left_out_as_empty():
+    """One model is the best by every metric and in every slice; of another it is not clear."""
+    y = np.arange(400) % 2
+    good, poor = np.where(y == 1, 0.9, 0.1), np.where(np.arange(400) % 5 < 3, 0.5 * y, 0.6)
+    told = "and whether the data can tell"
+    for models, promised in (({"good": good, "poor": poor}, False), ({"good": poor}, False)):
+        report = evaluate(y, models, BINARY, by=y, calibrator=None, replicates=20)
+        for title in ("Slices", *["What metrics would"] * (len(models) > 1)):
+            section = part(report, title)
+            assert section.table is not None
+            assert ("clearly" in section.table.header) is promised
+            assert (told in section.sentences[0]) is promised
+
+
 # Digits ------------------------------------------------------------------------------------------
 
 
@@ -489,6 +503,19 @@ def test_models_with_the_same_advice_share_a_sentence():
     assert shared.startswith(f"{cheapest}: {advice[cheapest]}. Likewise ")
     assert all(name in shared for name in others)
     assert apart == f"wild: {advice['wild']}."
+
+
+def test_an_infinite_log_loss_says_which_model_was_sure_of_a_wrong_class():
+    y, p = np.array([0, 1] * 50), np.array([0.1, 0.8] * 50)
+    sure = np.where(np.arange(100) == 7, 0.0, p)
+    settings: Any = {"calibrator": None, "replicates": 20}
+    report = evaluate(y, {"rf": sure, "lr": p}, BINARY, **settings)
+    told = "Log loss ∞: rf gave probability 0 to a class that was true."
+    assert told in part(report, QUALITY).sentences
+    assert told in report.to_html()
+    assert "∞" not in str(part(evaluate(y, {"lr": p}, BINARY, **settings), QUALITY))
+    certain = Problem(BINARY.costs, prior=[0.0, 1.0])
+    assert "gave probability 0" not in evaluate(y, {"lr": p}, certain, **settings).to_text()
 
 
 def test_a_table_in_markdown_has_a_rule_for_every_column():

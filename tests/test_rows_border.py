@@ -310,7 +310,7 @@ def test_labels_that_end_in_nul_are_refused_because_arrays_drop_it():
     plain = Problem.zero_one(["a", "b"])
     refuses(lambda: Counts.from_decisions(["a\0", "b"], ["a", "b"], plain), "y_true", "NUL")
     odd = np.array(["a\0", "b"], dtype=object)
-    refuses(lambda: Counts.from_decisions(odd, ["a", "b"], plain), "others", "a.x00")
+    refuses(lambda: Counts.from_decisions(odd, ["a", "b"], plain), "none of these", "a.x00")
 
 
 def test_large_whole_numbers_are_different_labels():
@@ -323,9 +323,9 @@ def test_large_whole_numbers_are_different_labels():
     assert Counts.from_decisions(y[:2], y[:2], problem).values.diagonal().tolist() == [0, 1, 1]
     refuses(lambda: Counts.from_decisions(y, y, problem), "1 of 3", str(big + 2))
     signed = np.array([2**63 - 1], dtype=np.int64)
-    refuses(lambda: Counts.from_decisions(signed, signed, problem), "others")
+    refuses(lambda: Counts.from_decisions(signed, signed, problem), "none of these")
     floats = np.array([2.0**53])
-    refuses(lambda: Counts.from_labels(floats, floats, labels=[2**53 + 1]), "others")
+    refuses(lambda: Counts.from_labels(floats, floats, labels=[2**53 + 1]), "none of these")
     assert Counts.from_labels(floats, floats, labels=[2**53]).values.tolist() == [[1.0]]
 
 
@@ -697,7 +697,7 @@ def test_a_column_of_whole_rows_is_refused_with_how_it_becomes_an_array(kind):
     rule = "^models must be an array of numbers or labels; its entries are of type"
     refuses(lambda: evaluate([0, 1, 0, 1], column, problem), rule, r"np\.stack")
     # They are there, and are no labels.
-    fault = "^y_true must hold labels among 0, 1; 4 of 4 are others, the first being"
+    fault = "^y_true must hold labels among 0, 1; 4 of 4 are none of these, the first being"
     refuses(lambda: evaluate(column, [0.1, 0.2, 0.3, 0.4], problem), fault)
 
 

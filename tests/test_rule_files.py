@@ -349,6 +349,7 @@ def test_a_verdict_to_deploy_none_shows_the_report_and_writes_no_rule():
     asked = ("--model", "flat=p_flat", "--calibrate", "none", "--rule-out", "rule.json")
     done = run("evaluate", "flat.parquet", "-p", "fraud.toml", "--truth", "label", *asked)
     assert done.exit_code == 2
-    assert "the verdict is to deploy none. Do not deploy flat" in done.stderr
+    assert "a system to deploy; there is none. Do not deploy flat: " in done.stderr
+    assert "In Python, report.rule('flat (as is)') makes the rule of the best" in done.stderr
     assert "Do not deploy flat" in done.stdout
     assert not Path("rule.json").exists()

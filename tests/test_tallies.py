@@ -488,7 +488,7 @@ BAD: dict[str, tuple[Columns, str]] = {
     "no weight": ({"weights": [0.0] * N}, "must have a positive total; all 1500 are zero"),
     "no cluster": (
         {"clusters": changed(UNIT, _2=None)},
-        "must hold the clusters in every row; 1 of 1500 rows hold nothing",
+        "must hold the clusters in every row; 1 of 1500 rows holds nothing",
     ),
 }
 

@@ -286,7 +286,7 @@ def test_tallies_iterate_over_their_first_leading_axis_and_add_up():
     with pytest.raises(TypeError, match="a single Counts has no length"):
         list(single)
     masked = np.ma.array([1, 0, 1], mask=[False, True, False])
-    with pytest.raises(InputError, match="1 of 3 are missing"):
+    with pytest.raises(InputError, match="1 of 3 is missing"):
         Counts.from_labels(masked, y)
 
 

@@ -323,7 +323,7 @@ def test_columns_in_the_order_of_scikit_learn_are_suspected_first():
     first = report.caveats[0]
     assert first.kind == "ranks backwards"
     assert first.text.startswith("forest ranks backwards (AUC 0.")
-    assert "are the columns in the order of the problem's classes" in first.text
+    assert "a single column must be the probability of fraud, and several must" in first.text
     assert "Posteriors(values, classes=model.classes_)" in first.text
     assert "miscalibration" not in kinds(report)
     assert "alibrate" not in (report.models[0].advice or "")

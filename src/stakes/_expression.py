@@ -35,8 +35,11 @@ _TOO_DEEP = f"more than {DEEPEST} parts are joined, or lie inside each other"
 _SHORTEN = "Shorten it, or compute a part of it beforehand and name that."
 _REMEDIES = {  # by whether names are columns
     True: "Write it as in 5 + 0.02*amount, max(5, amount) or where(amount > 0, 5/amount, 0).",
-    False: "Write it as in cost > 3 and not deployable.",
+    False: "Write it as in cost > 3 or not deployable.",
 }
+# A text in quotes, or a sign that other languages have, and what is written here in its place.
+_FOREIGN = re.compile(r""""[^"]*"|'[^']*'|(?P<sign>=>|=<|(?<![<>=!])=(?!=)|&&|\|\|)""")
+_INSTEAD = {"=>": ">=", "=<": "<=", "=": "==", "&&": "and", "||": "or"}
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -160,9 +163,16 @@ class _Reader:
         except (SyntaxError, ValueError) as error:
             if "nested" in str(error):
                 self.fail(_TOO_DEEP, 1, _SHORTEN)
+            self._refuse_foreign_signs()
             at = (getattr(error, "offset", None) or len(self.text) + 1) + self._indent
             odd = '; odd names are written column["…"]' if self.known is None else ""
             self.fail(f"it is incomplete, or has a character without meaning{odd}", at)
+
+    def _refuse_foreign_signs(self) -> None:
+        """Say what is written in place of a sign that other languages have."""
+        for match in _FOREIGN.finditer(self.text):
+            if sign := match["sign"]:
+                self.fail(f"{sign} has no meaning; write {_INSTEAD[sign]}", match.start() + 1)
 
     def _as_written(self, tree: ast.expr) -> ast.expr:
         """The tree with names as they were written: the parser replaces some of their letters."""
@@ -191,6 +201,10 @@ class _Reader:
                 return self._name(Name(name), node)
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(of))):
                 return self._name(Name(name, of), node)
+            case ast.Subscript(
+                value=ast.Name(id=name), slice=ast.Name(id=of)
+            ):  # a shell ate quotes
+                self.fail(f'what stands in brackets is in quotes: {name}["{of}"]', node)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=part):
                 self.require(part, False, depth)
                 return False
@@ -239,8 +253,12 @@ class _Reader:
             self.names.append(name if name.of is None else Name(name.of))
             return False
         if name.name not in self.known and name.name not in self.facts:
-            listed = ", ".join([*self.known, *sorted(self.facts)])
-            self.fail(f"{name.name!r} is not known; known are {listed}", node)
+            names = [*self.known, *sorted(self.facts)]
+            from difflib import get_close_matches  # for messages alone
+
+            close = "".join(get_close_matches(name.name.lower(), names, 1))
+            meant = f" (did you mean {close}?)" if close else ""
+            self.fail(f"{name.name!r} is not known{meant}; known are {', '.join(names)}", node)
         if name.of is not None and not self.known.get(name.name, False):
             self.fail(f"{name.name} belongs to the report as a whole, not to one model", node)
         self.names.append(name)

@@ -207,13 +207,14 @@ class Decisions(_Predicted):
     ['approve', 'block']
     """
 
-    def read(self, name: str, decisions: Labels) -> IntArray:
+    def read(self, name: str, decisions: Labels, classes: Labels = ()) -> IntArray:
         """Positions of the decisions.
 
         Parameters
         ----------
         name : what to call the argument in messages
         decisions : labels of the decisions
+        classes : labels of the classes, which may have been passed by mistake
 
         Returns
         -------
@@ -224,7 +225,7 @@ class Decisions(_Predicted):
         >>> Decisions(["block", "approve"]).read("models", ("approve", "block"))
         array([1, 0])
         """
-        return _check.decisions(name, self.values, decisions)
+        return _check.decisions(name, self.values, decisions, classes)
 
 
 @record

@@ -34,6 +34,7 @@ from stakes._check.kinds import (
     refuse_mixed,
     renamed,
     require,
+    those,
     writable,
 )
 from stakes._check.labels import (
@@ -49,6 +50,7 @@ from stakes._check.labels import (
     no_labels,
     same_labels,
     same_names,
+    truths,
 )
 from stakes._check.numbers import (
     HEAVIEST,
@@ -72,6 +74,7 @@ from stakes._check.numbers import (
     whole,
 )
 from stakes._check.shares import posteriors, prior
+from stakes._check.strange_labels import for_no_class, for_no_decision, reads_as_number
 
 __all__ = [
     "HEAVIEST",
@@ -101,6 +104,8 @@ __all__ = [
     "draws",
     "encoded",
     "floats",
+    "for_no_class",
+    "for_no_decision",
     "frame_columns",
     "frozen",
     "generator",
@@ -121,6 +126,7 @@ __all__ = [
     "posteriors",
     "prior",
     "probabilities",
+    "reads_as_number",
     "real_scores",
     "reals",
     "refuse_lazy",
@@ -133,7 +139,9 @@ __all__ = [
     "same_length",
     "same_names",
     "squarable",
+    "those",
     "total_weight",
+    "truths",
     "unwrapped",
     "weights",
     "whole",

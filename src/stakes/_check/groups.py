@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._check.encoding import Categories, categories
-from stakes._check.kinds import BoolArray, IntArray, Label, Labels, described, refuse_lazy
+from stakes._check.kinds import (
+    BoolArray,
+    IntArray,
+    Label,
+    Labels,
+    described,
+    refuse_lazy,
+    those,
+)
 from stakes._check.labels import (
     labels,
     labels_by_row,
@@ -135,7 +143,7 @@ def clusters(values: object) -> Groups:
     gaps = absent("clusters", columns[0][1])
     if gaps.any():
         raise InputError(
-            f"clusters must hold a label for every case; {gaps.sum()} of {gaps.size} are "
+            f"clusters must hold a label for every case; {those(int(gaps.sum()), gaps.size)} "
             f"missing, the first at position {int(np.argmax(gaps))}. Remove these cases, or give "
             f"each a cluster of its own."
         )

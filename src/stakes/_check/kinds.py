@@ -32,8 +32,10 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def described(values: object) -> str:
-    """The type of a value and its text, on one line and truncated."""
-    return f"{type(values).__name__} {_cut(shown(values))}"
+    """The type of a value and its text, on one line and truncated; of a named column its name."""
+    name = getattr(values, "name", None)
+    is_column = hasattr(values, "dtype") and isinstance(name, str)
+    return f"{type(values).__name__} {_cut(shown(name if is_column else values))}"
 
 
 def shown(value: object) -> str:
@@ -48,6 +50,15 @@ def _cut(text: str, room: int = 60) -> str:
     """A text on one line of at most `room` characters."""
     text = " ".join(text.split())
     return text if len(text) <= room else f"{text[: room - 3]}..."
+
+
+def those(some: int, of: int) -> str:
+    """How many there are of all, with the verb.
+
+    >>> those(1, 3000), those(2, 3000)
+    ('1 of 3000 is', '2 of 3000 are')
+    """
+    return f"{some} of {of} {'is' if some == 1 else 'are'}"
 
 
 def listed(names: Sequence[object]) -> str:

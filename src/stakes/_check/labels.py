@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import KeysView, Mapping, Set
+from collections.abc import Callable, KeysView, Mapping, Set
+from functools import partial
 from itertools import islice, repeat
 from typing import Any, Protocol, cast
 
@@ -33,8 +34,10 @@ from stakes._check.kinds import (
     meant,
     refuse_frames,
     shown,
+    those,
     writable,
 )
+from stakes._check.strange_labels import for_no_class, for_no_decision
 from stakes.errors import InputError
 
 _MOST = 2**63 - 1  # the largest number that arrays of signed numbers hold
@@ -247,7 +250,7 @@ def _labelled(name: str, values: object, remedy: str) -> npt.NDArray[Any]:
     absent = np.flatnonzero(missing(array))
     if absent.size:
         raise InputError(
-            f"{name} must hold a label for every case; {absent.size} of {array.size} are missing "
+            f"{name} must hold a label for every case; {those(absent.size, array.size)} missing "
             f"(None, nan), the first at position {absent[0]}. Remove these cases first.",
             argument=name,
         )
@@ -290,10 +293,18 @@ def _comparable(label: Label, kind: str) -> bool:
     return -_MOST - 1 <= label <= _MOST and (kind != "f" or int(float(label)) == label)
 
 
-def codes(name: str, values: object, names: Labels, *, remedy: str = _ONE_EACH) -> IntArray:
+def codes(
+    name: str,
+    values: object,
+    names: Labels,
+    *,
+    remedy: str = _ONE_EACH,
+    advise: Callable[[object], str] = lambda label: "",
+) -> IntArray:
     """The position of every value in the labels; unknown values are refused.
 
-    `remedy` says what to do with values that do not have exactly one dimension.
+    `remedy` says what to do with values that do not have exactly one dimension, and `advise` what
+    to do about the first that is unknown, where it knows.
     """
     coded = _coded(values)
     if coded is not None:
@@ -301,7 +312,8 @@ def codes(name: str, values: object, names: Labels, *, remedy: str = _ONE_EACH) 
         place = np.zeros(len(coded.values), dtype=np.intp)
         place[used] = _positions(objects([coded.values[k] for k in used]), names)
         if place.min(initial=0) < 0 and categories(values) is not None:
-            codes(name, [coded.values[k] for k in used], names)  # says which one is unknown
+            strange = [coded.values[k] for k in used]
+            codes(name, strange, names, advise=advise)  # says which one is unknown
         if place.min(initial=0) >= 0:
             return cast(IntArray, frozen(_moved(coded.codes, place)))
     array = _labelled(name, values, remedy)
@@ -312,17 +324,24 @@ def codes(name: str, values: object, names: Labels, *, remedy: str = _ONE_EACH) 
         twin = next((label for label in names if str(label) == str(first)), None)
         hint = f" {first!r} and {twin!r} are different labels." if twin is not None else ""
         raise InputError(
-            f"{name} must hold labels among {listed(names)}; {unknown.size} of {array.size} are "
-            f"others, the first being {first!r} at position {unknown[0]}.{hint} "
-            f"Rename them, or add them to the problem.",
+            f"{name} must hold labels among {listed(names)}; {those(unknown.size, array.size)} "
+            f"none of these, the first being {first!r} at position {unknown[0]}.{hint} "
+            f"{advise(first) or 'Rename them, or add them to the problem.'}",
             argument=name,
         )
     return cast(IntArray, frozen(result))
 
 
-def decisions(name: str, values: object, names: Labels) -> IntArray:
-    """The position of every decision that was taken."""
-    return codes(name, values, names, remedy="Pass posteriors through bayes_decisions first.")
+def truths(name: str, values: object, classes: Labels, decisions: Labels) -> IntArray:
+    """The position of every true class; the decisions are not taken for unknown classes."""
+    return codes(name, values, classes, advise=partial(for_no_class, decisions=decisions))
+
+
+def decisions(name: str, values: object, names: Labels, classes: Labels = ()) -> IntArray:
+    """The position of every decision that was taken; classes are not taken for unknown ones."""
+    remedy = "Pass posteriors through bayes_decisions first."
+    advise = partial(for_no_decision, decisions=names, classes=classes)
+    return codes(name, values, names, remedy=remedy, advise=advise)
 
 
 def objects(values: list[Any]) -> npt.NDArray[Any]:

@@ -21,6 +21,8 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Predicted
 
+_TEXTS = ("String", "Categorical", "Enum")
+_FIRST = 1000  # rows that show what a column may be
 _WIDE = ("UInt64", "Int128", "UInt128")  # may exceed 2⁶³ − 1
 
 
@@ -198,20 +200,38 @@ def guess(frame: Any, problem: Problem, y_true: Any, models: Any, *others: Any) 
             likely = _guessed_models(source, problem, used | {known.y_true})
             known = replace(known, models=likely)
             guesses += [model_phrase(name, each, problem) for name, each in likely.items()]
-            left = _left(source, known.needed(problem))
+            left = _left(source, problem, known.needed(problem))
         if guesses:
             source.watch.says(f"guessed from {source.name}: {'; '.join(guesses)}.{left}")
         return known
 
 
-def _left(source: Source, used: Collection[str]) -> str:
-    """A sentence about all columns that were not read, where some hold fractions: likely models."""
+def _left(source: Source, problem: Problem, used: Collection[str]) -> str:
+    """A sentence about all columns that were not read, where some are likely to be models.
+
+    These hold fractions, or the labels of decisions.
+    """
     unread = [name for name in source.types if name not in used]
     likely = [name for name in unread if source.is_fraction(name)]
+    likely += _decided(source, problem, unread)
     others = [*likely, *(name for name in unread if name not in likely)]
     more = f" and {len(others) - 5} more" if len(others) > 5 else ""
     listed = f"{', '.join(others[:5])}{more}"
     return f" Not read: {listed}; if one is a model, name all." if likely else ""
+
+
+def _decided(source: Source, problem: Problem, columns: Sequence[str]) -> list[str]:
+    """Those of the columns of text whose first entries, gaps aside, are all decisions."""
+    odd = set(".`") if source.engine == "spark" else set[str]()  # in names, which Spark misreads
+    texts = [name for name in columns if str(source.types[name]).startswith(_TEXTS)]
+    read = {name: source.text(name) for name in texts if not odd & set(name)}
+    if not read:
+        return []
+    with source.engine_errors():
+        first = source.frame.lazy().head(_FIRST).select(**read).collect()
+    entries = {name: set(first[name].to_list()) - {None} for name in read}
+    known = set(spellings(problem.decisions))
+    return [name for name, labels in entries.items() if labels and labels <= known]
 
 
 def _guessed_truth(source: Source, problem: Problem, used: Collection[str]) -> str:

@@ -173,10 +173,11 @@ class Columns:
         dict
             From an argument and a name within it to the column and the labels that it may hold.
         """
-        labels = {("y_true", ""): LabelColumn(self.y_true, "classes", problem.classes)}
+        classes, decisions = problem.classes, problem.decisions
+        labels = {("y_true", ""): LabelColumn(self.y_true, "classes", classes, decisions)}
         for name, model in self.models.items():
             if isinstance(model, Decisions):
-                labels["models", name] = LabelColumn(model.values, "decisions", problem.decisions)
+                labels["models", name] = LabelColumn(model.values, "decisions", decisions, classes)
         return labels
 
     @property
@@ -258,8 +259,8 @@ def key_name(column: str) -> str:
 def no_key(gaps: int, n_rows: int) -> InputError:
     """The error for rows without a key."""
     return InputError(
-        f"key must hold a whole number in every row; {gaps} of {n_rows} are missing. Remove these "
-        f"rows, or fill them in."
+        f"key must hold a whole number in every row; {_check.those(gaps, n_rows)} missing. Remove "
+        f"these rows, or fill them in."
     )
 
 

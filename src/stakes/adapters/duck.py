@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, those
 from stakes._files import temporary_folder
 from stakes._value import record
 from stakes.adapters.columns import Columns, Key, group_name, key_name, no_key
@@ -91,7 +91,7 @@ class FileSource(Source):
         if example is None:
             return "the file has them as text: in quotes, infinite, or with blanks around them"
         are = "is not, being" if faults == 1 else "are not, the first being"
-        return f"{faults:,} of {n_rows:,} {are} {example!r} in row {place:,} (counted from 0)"
+        return f"{faults} of {n_rows} {are} {example!r} in row {place} (counted from 0)"
 
     # Rows ----------------------------------------------------------------------------------------
 
@@ -312,11 +312,11 @@ def refuse_gaps(source: str, columns: tuple[str, ...], values: FloatArray, befor
     for column, numbers in zip(columns, _columns(values), strict=True):
         gaps = np.flatnonzero(np.isnan(numbers))
         if gaps.size:
-            where = f"column {column!r} of {source}"
+            where, missing = f"column {column!r} of {source}", those(gaps.size, len(numbers))
             raise InputError(
-                f"{where} must hold a number in every row; {gaps.size} of {len(numbers)} are "
-                f"missing (empty or nan), the first in row {before + gaps[0]} (counted from 0). "
-                f"Remove these rows, or fill them in.",
+                f"{where} must hold a number in every row; {missing} missing (empty or nan), "
+                f"the first in row {before + gaps[0]} (counted from 0). Remove these rows, or "
+                f"fill them in.",
                 argument=where,
             )
 

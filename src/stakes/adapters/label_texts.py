@@ -19,41 +19,52 @@ from stakes._check import Label, Labels
 from stakes._value import record
 from stakes.errors import InputError
 
-# Texts that were meant as numbers, also with a decimal comma, infinite or nan.
-_NUMERIC = re.compile(r"\s*[+-]?(\d*[.,]?\d+(e[+-]?\d+)?|inf(inity)?|nan)\s*%?", re.IGNORECASE)
-
 
 @record
 class LabelColumn:
-    """A column of labels, and the labels that it may hold; None allows all."""
+    """A column of labels, and the labels that it may hold; None allows all.
+
+    `opposite` are the decisions where it holds classes, and the classes where it holds decisions.
+    """
 
     column: str
     role: str  # what the labels are, in words
     labels: Labels | None = None
+    opposite: Labels = ()
 
     def refused(self, source: str, others: int, n_rows: int, often: str | None) -> InputError:
         """The error for rows that hold other labels or none, most often the label `often`."""
         shown = "nothing" if often is None else repr(often)
-        hold = f"hold something else, most often {shown}"
+        hold, what = "holds" if others == 1 else "hold", f"something else, most often {shown}"
         among = "" if self.labels is None else f" {', '.join(map(_text, self.labels))}"
         column = f"column {self.column!r} of {source}"
-        remedy = "Remove or rename these, or add them to the problem."
-        if often is None:
-            remedy = "Remove these rows, or fill in their labels."
-            if others == n_rows:
-                remedy = "The column is empty: name another, or fill it in."
         if self.labels is None:  # any label will do
-            hold, remedy = "hold nothing", f"Remove these rows, or fill in their {self.role}."
-        elif often is not None and self.role == "decisions" and _NUMERIC.fullmatch(often):
-            remedy = (
-                "The column was read as text: if it holds probabilities, write numbers with a "
-                "decimal point in every row."
-            )
+            what, remedy = "nothing", f"Remove these rows, or fill in their {self.role}."
+        elif often is not None:
+            remedy = self._remedy(often, self.labels)
+        elif others == n_rows:
+            remedy = "The column is empty: name another, or fill it in."
+        else:
+            remedy = "Remove these rows, or fill in their labels."
         return InputError(
             f"{column} must hold the {self.role}{among} in every row; {others} of {n_rows} rows "
-            f"{hold}. {remedy}",
+            f"{hold} {what}. {remedy}",
             argument=column,
         )
+
+    def _remedy(self, often: str, labels: Labels) -> str:
+        """What to do about rows whose label is none of these."""
+        opposite = spellings(self.opposite)
+        if self.role != "decisions":
+            advice = _check.for_no_class(often, opposite)
+        elif often not in opposite and _check.reads_as_number(often):
+            return (
+                "The column was read as text: if it holds probabilities, write numbers with a "
+                f"decimal point in every row{', percentages divided by 100' * ('%' in often)}."
+            )
+        else:
+            advice = _check.for_no_decision(often, labels, opposite)
+        return advice or "Remove or rename these, or add them to the problem."
 
 
 def spellings(labels: Sequence[Label]) -> dict[str, int]:

@@ -287,6 +287,8 @@ class Source:
         remedy: str = "Name one of these.",
     ) -> str:
         """The name of the column that an argument names, after a check that it exists."""
+        if hasattr(column, "dtype"):  # the column itself
+            _check.require(argument or "column", column, str, "Columns are named by text.")
         names: Collection[object] = self.types  # those of pandas may be numbers
         if isinstance(column, int) and column in names:
             raise InputError(

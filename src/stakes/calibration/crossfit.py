@@ -359,8 +359,8 @@ def _read_scores(
     if np.ma.is_masked(values):
         masked = int(np.sum(np.ma.getmaskarray(np.ma.asarray(values))))
         raise InputError(
-            f"scores must hold a number for every case; {masked} of {bare.size} are masked. "
-            f"Remove these cases first."
+            f"scores must hold a number for every case; "
+            f"{_check.those(masked, bare.size)} masked. Remove these cases first."
         )
     wrapped = Scores if isinstance(scores, Scores) else lambda some: some
     return bare, n_classes_of(bare), classes, wrapped

@@ -149,7 +149,10 @@ def _span(bounds: np.ndarray[Any, Any]) -> str:
 
 def _own_ratio(problem: Problem) -> Iterator[str]:
     """The heading of the table, and the cost of a miss in the problem itself."""
-    yield "Costs of a miss in false alarms, for which a metric's favourite threshold is right."
+    yield (
+        "The table shows each metric's favourite threshold, and what a miss would have to cost, in "
+        "false alarms, for that threshold to be right."
+    )
     if problem.columns:  # every case has its own
         return
     if problem.costs.shape == (2, 2) and 0 < (threshold := problem.threshold) < 1:

@@ -107,12 +107,12 @@ def _refuse_lost_folder() -> None:
 
 
 def _told(error: click.ClickException) -> str:
-    """The message of click, with the commands where one of them is missing."""
+    """The message of click, with the commands where one of them is missing or wrong."""
     message, context = error.format_message(), getattr(error, "ctx", None)
-    if message != "Missing command." or context is None:
+    if context is None or not message.startswith(("Missing command", "No such command")):
         return message
     commands = " or ".join(context.command.list_commands(context))
-    return f"Missing command after {context.command_path}. Write {commands}."
+    return f"{message.removesuffix('.')} after {context.command_path}. Write {commands}."
 
 
 def _fail(sentence: str, code: int = _BAD_INPUT) -> int:

@@ -98,7 +98,7 @@ def decide(
             labels = decide_rows(rows[:, 0] if len(columns) == 1 else rows, data)
             return {header: pa.array(_quoted(labels) if quote_formulas else np.asarray(labels))}
 
-        n_rows = rewrite(source, (*columns, *charged), decided, target)
+        n_rows = rewrite(source, columns, decided, target, beside=charged)
     if not quote_formulas:
         _notify_formulas(column, problem)
     notify(f"wrote {out}: {n_rows:,} rows with the column {header}")

@@ -47,6 +47,8 @@ def _sections(changes: Changes, level: str) -> Iterator[Section]:
         yield Section("The assumptions differ", tuple(f"{text}." for text in changes.assumptions))
     old, new = (name or "no model" for name in changes.verdicts)
     since = ", as before" if old == new else f"; it was {old}"
+    if old != new and old in changes.contenders:
+        since += ", and the data cannot tell which of the two is cheaper"
     yield Section("Verdict", (f"Deploy {new}{since}.",))
     if changes.costs:
         yield _costs(changes, level)

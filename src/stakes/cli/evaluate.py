@@ -183,8 +183,22 @@ def _closes(report: Report, name: str, system: str | None) -> bool:
     numbers = " ".join(_compared(system, report, name) for system in judged)
     bounds = "The upper bound" if len(judged) == 1 else "Every upper bound"
     needed = "below 0" if name == "better" else "at most 0"
-    notify(f"--gate {name} {outcome}. {numbers} {bounds} must be {needed}.")
+    other = "" if passed or system is not None else _unjudged(report, judged, name)
+    notify(f"--gate {name} {outcome}. {numbers} {bounds} must be {needed}.{other}")
     return not passed
+
+
+def _unjudged(report: Report, judged: tuple[System, ...], gate: str) -> str:
+    """A sentence about the system that the report deploys, where a gate judged others."""
+    best, baseline = report.verdict.deploy, report.baseline
+    if best is None or baseline is None:
+        return ""
+    if best.name in (baseline.system, *(system.name for system in judged)):
+        return ""
+    return (
+        f" The report deploys {best.name}, which was not judged: name it, as in "
+        f"--gate '{gate}={best.name}'."
+    )
 
 
 def _compared(system: System, report: Report, gate: str) -> str:
@@ -219,8 +233,8 @@ def _write_rule(report: Report, path: str) -> None:
     """Write the rule of the system to deploy."""
     if report.verdict.deploy is None:
         raise InputError(
-            f"--rule-out must have a system to deploy; the verdict is to deploy none. "
-            f"{report.verdict.reason}"
+            f"--rule-out must have a system to deploy; there is none. {report.verdict.reason} In "
+            f"Python, report.rule({report.best.name!r}) makes the rule of the best all the same."
         )
     rule = report.rule()
     rule.to_json(path)

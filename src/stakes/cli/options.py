@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import numpy as np
 
 from stakes import _check, calibration
 from stakes._check import FloatArray
@@ -63,8 +64,8 @@ _SET = re.compile(rf"\b({'|'.join(_OPTIONS)})=(\w*)")  # an argument in a remedy
 _ACTS = {  # calls of the library in remedies, and what does the same on the command line
     "take problem.with_limits(None)": "leave the limits out of the problem file",
     "Pass raw scores as scores (Scores, or a ScoreTable), or have a calibrator turn them into "
-    "probabilities.": "Raw scores are for --scores; stakes calibrate turns them into "
-    "probabilities.",
+    "probabilities.": "Raw scores are for --scores of evaluate and audit; stakes calibrate "
+    "turns them into probabilities.",
 }
 
 TRUTH_HELP = "The column of the true classes; guessed if left out."
@@ -264,8 +265,7 @@ def class_shares(text: str | None, problem: Problem) -> FloatArray | None:
     """
     if text is None:
         return None
-    share = f"{1 / problem.n_classes:.2g}"
-    example = ",".join(f"{label}={share}" for label in problem.classes)
+    example = _even_shares(problem)
     stated = numbers_by_name("--posterior-prior", text.split(","), ("class", "share"), example)
     if set(stated) != set(map(str, problem.classes)):
         raise InputError(
@@ -274,6 +274,18 @@ def class_shares(text: str | None, problem: Problem) -> FloatArray | None:
         )
     shares = [stated[str(label)] for label in problem.classes]
     return _check.prior("--posterior-prior", shares, problem.classes)
+
+
+def _even_shares(problem: Problem) -> str:
+    """Shares that are about even, with few digits, and sum to one.
+
+    >>> _even_shares(Problem.zero_one(3))
+    '0=0.33,1=0.33,2=0.34'
+    """
+    parts = 10 ** (len(str(problem.n_classes)) + 1)
+    shares = np.full(problem.n_classes, parts // problem.n_classes)
+    shares[-1] += parts % problem.n_classes
+    return written_shares(shares / parts, problem)
 
 
 def written_shares(shares: FloatArray, problem: Problem) -> str:

@@ -25,7 +25,7 @@ _KINDS = {
     ".jsonl": Format.JSON,
     ".ndjson": Format.JSON,
 }
-_PREDICTIONS = ("posteriors", "scores")  # what functions call the columns that are read here
+_PREDICTIONS = ("posteriors", "scores", "predictions")  # what functions call what is read here
 # A spreadsheet runs a cell that begins with one of these as a formula (OWASP, CSV injection).
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
@@ -67,8 +67,13 @@ def rewrite(
     columns: tuple[str, ...],
     new_columns: Callable[[FloatArray], dict[str, pa.Array]],
     target: Path,
+    *,
+    beside: tuple[str, ...] = (),
 ) -> int:
-    """Write all columns and new ones computed from `columns`; return the number of rows."""
+    """Write all columns and new ones; return the number of rows.
+
+    They are computed from predictions in `columns`, and from what is `beside` these.
+    """
     kind = _KINDS.get(target.suffix.lower())
     if kind is None:
         raise InputError(
@@ -81,22 +86,24 @@ def rewrite(
     # From CSV to CSV the text is kept, so that numbers are not written in another form.
     verbatim = source.files.format is kind is Format.CSV
     with whole_file(target) as part, source.watch.working(f"writing {target}", total) as advance:
-        write_rows(part, kind, _extended(source, columns, new_columns, verbatim, advance))
+        blocks = _extended(source, columns, beside, new_columns, verbatim, advance)
+        write_rows(part, kind, blocks)
     return total
 
 
 def _extended(
     source: FileSource,
     columns: tuple[str, ...],
+    beside: tuple[str, ...],
     new_columns: Callable[[FloatArray], dict[str, pa.Array]],
     verbatim: bool,
     advance: Callable[[int], None],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the blocks of rows with their new columns; missing numbers are refused."""
     where = f"column{'s' * (len(columns) > 1)} {', '.join(columns)} of {source.name}"
-    before = 0
-    for batch, values in source.with_numbers(columns, verbatim=verbatim):
-        refuse_gaps(source.name, columns, values, before)
+    read, before = (*columns, *beside), 0
+    for batch, values in source.with_numbers(read, verbatim=verbatim):
+        refuse_gaps(source.name, read, values, before)
         new = _positioned(new_columns, values, before, where)
         _refuse_present(new, source)
         arrays, names = [*batch.columns, *new.values()], [*batch.schema.names, *new]

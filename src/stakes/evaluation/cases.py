@@ -173,7 +173,7 @@ def read_cases(
     """
     refuse_scale(problem)
     columns = [] if by is None else _check.columns_of("by", by)
-    truth = _check.codes("y_true", y_true, problem.classes)
+    truth = _check.truths("y_true", y_true, problem.classes, problem.decisions)
     if not len(truth):
         raise InputError("y_true must hold at least one case; there are none. Pass some.")
     # All rows are checked, also those of weight zero; only then are these left out.

@@ -32,6 +32,7 @@ from stakes.rows import POSTERIORS
 _FEW_CLUSTERS = 6  # below, intervals rest on normal cluster effects: see `profile_interval`
 _MOST_NAMED = 3  # classes that a caveat lists
 _SHIFT = 1.25  # ratio of the odds of a class, prior to data, from which a caveat is due
+_WRITTEN = 1.5e-3  # by how much three posteriors written with three decimals may miss one
 _COSTLY = 0.05  # share of the cost due to bad calibration, from which a caveat is due
 
 
@@ -96,9 +97,11 @@ def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[C
                 f"the others"
             )
         if model.kind == POSTERIORS:
+            single = f"a single column must be the probability of {problem.classes[1]}, and several"
             asked = (
-                "are the columns in the order of the problem's classes? In Python, "
-                "Posteriors(values, classes=model.classes_) takes them by name."
+                f"{single if problem.n_classes == 2 else 'columns'} must be in the order of the "
+                f"problem's classes. In Python, Posteriors(values, classes=model.classes_) takes "
+                f"them by name."
             )
         else:
             asked = (
@@ -126,8 +129,8 @@ def _prior_mismatch(evidence: Evidence, systems: tuple[System, ...]) -> Iterator
         "prior mismatch",
         f"The stakes are stated for cases of which {percent(prior[k])} are "
         f"{evidence.problem.classes[k]}, but {percent(shares[k])} of these cases are."
-        + " So each model is tried twice: with its probabilities as they are, and with these "
-        "converted to the stated shares (moved)." * moved,
+        + " So models are also tried with their probabilities converted to the stated shares "
+        "(moved)." * moved,
     )
 
 
@@ -178,12 +181,13 @@ def _tuned_threshold(best: System) -> Iterator[Caveat]:
 
 def _sums(models: tuple[ModelTallies, ...]) -> Iterator[Caveat]:
     for tallied in models:
-        if tallied.off_sum is not None:
-            rows, worst = tallied.off_sum
+        rows, worst = tallied.off_sum or (0, 1.0)
+        if abs(worst - 1) > _WRITTEN:
             yield Caveat(
                 "posteriors do not sum to one",
-                f"{rows} rows of the posteriors of {tallied.model} do not sum to one (the worst "
-                f"sums to {number(worst)}); they were divided by their sums.",
+                f"The posteriors of {tallied.model} do not sum to one in {number(rows)} "
+                f"row{'s' * (rows > 1)}: they are off by up to {number(abs(worst - 1))}, and were "
+                f"divided by their sum.",
             )
 
 
@@ -245,7 +249,8 @@ def _unchecked(
 
 def _why_unchecked(evidence: Evidence) -> str:
     if not (evidence.shares > 0).all():  # no calibrator could be fitted either
-        return "some class has no cases."
+        absent = evidence.problem.classes[int(np.argmin(evidence.shares > 0))]
+        return f"there are no cases of {absent}."
     return (
         f"unless they are recalibrated, that is done only for two classes and independent cases of "
         f"equal weight{', whose costs are the same' * bool(evidence.problem.columns)}"

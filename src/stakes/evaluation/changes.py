@@ -32,6 +32,7 @@ class Changes(Value):
     systems that both reports have, `gone` and `added` the systems that only the old or only the new
     one has. `caveats_gone` and `caveats_added` are kinds of caveats. `assumptions` lists in words
     how the assumptions of the reports differ, such as running costs, clusters and weights.
+    `contenders` are the systems that may be the cheapest by the new report.
 
     Examples
     --------
@@ -54,6 +55,7 @@ class Changes(Value):
     caveats_gone: tuple[str, ...]
     caveats_added: tuple[str, ...]
     assumptions: tuple[str, ...] = ()
+    contenders: tuple[str, ...] = ()
 
 
 def changes_between(old: Report, new: Report) -> Changes:
@@ -112,6 +114,7 @@ def changes_between(old: Report, new: Report) -> Changes:
         caveats_gone=tuple(kind for kind in kinds[0] if kind not in kinds[1]),
         caveats_added=tuple(kind for kind in kinds[1] if kind not in kinds[0]),
         assumptions=_assumption_differences(old, new),
+        contenders=new.verdict.contenders,
     )
 
 

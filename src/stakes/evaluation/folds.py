@@ -121,11 +121,21 @@ class Folds:
         return None
 
     @property
+    def scarcity(self) -> str:
+        """A phrase about the class that leaves no folds: that of the fewest cases or clusters."""
+        truth, together = self.cases.truth, self.clusters if self._by_key is None else self._by_key
+        if together is not None:
+            truth = np.unique([truth, together], axis=1)[0]
+        problem = self.cases.problem
+        rarest = int(np.argmin(np.bincount(truth, minlength=problem.n_classes)))
+        parts = "cases" if self.clusters is None else "clusters with a case"
+        return f"there are too few {parts} of {problem.classes[rarest]}"
+
+    @property
     def hindrance(self) -> str | None:
         """Why no map can be fitted to these cases; None where one can."""
         if not self.numbers:
-            parts = "cases" if self.clusters is None else "clusters with a case"
-            return f"some class has too few {parts} to fit a map on some and use it on others."
+            return f"{self.scarcity} to fit a map on some and use it on others."
         if not self.cases.prior.all():
             return "the prior rules out a class, for which no posteriors can be fitted."
         return None

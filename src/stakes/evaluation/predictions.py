@@ -139,9 +139,8 @@ def read_predictions(
     """Check the predictions of a model and derive everything that its rules need."""
     name, problem = f"models[{model!r}]", cases.problem
     if isinstance(values, Decisions):
-        return Predictions(
-            model, DECISIONS, decided=cases.rows(values.read(name, problem.decisions))
-        )
+        decided = values.read(name, problem.decisions, problem.classes)
+        return Predictions(model, DECISIONS, decided=cases.rows(decided))
     if isinstance(values, Scores):
         if problem.n_classes != 2:
             raise InputError(

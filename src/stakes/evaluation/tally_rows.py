@@ -48,8 +48,8 @@ from stakes.tally import BitGrid, Counts, JointCounts, ScoreTable
 from stakes.thresholds import StakesTable, weighed
 
 _NO_FOLDS = (
-    "some class has too few cases to fit prices on some and use them on others; they were fitted "
-    "to these very cases, which keep the limits better than others will."
+    "to fit prices on some and use them on others; they were fitted to these very cases, which "
+    "keep the limits better than others will."
 )
 
 CLASS_BINS = 10  # bins of the probability of each class
@@ -211,7 +211,7 @@ def decided_by_rules(
             lost.append(left_out(model.model, f"{rule.name} cannot keep the limits: {error}"))
             continue
         if not limited.apart:
-            lost.append(left_out(model.model, f"{rule.name}: {_NO_FOLDS}"))
+            lost.append(left_out(model.model, f"{rule.name}: {folds.scarcity} {_NO_FOLDS}"))
         decided.append(_Decided(_priced(rule, limited, cases), limited.decided, limited.costs))
     if not decided and lost:
         raise InputError(lost[-1].text, argument="problem")

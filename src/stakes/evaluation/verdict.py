@@ -212,7 +212,9 @@ class _Words:
             return ""
         most = saving.value / blind
         least = min(most, *(amount / blind for amount in list(saved.values())[1:]))
-        what, two = f"of what {self._always} costs", len(names) == 2
+        what, two = f"of the cost of {self._always}", len(names) == 2
+        if self.naive.decision != NO_MODEL:
+            what = f"of what {self._always} costs"
         if least <= 0:
             rest = names[1] if two else "some of the others"
             share = _share_in_words(most, most)

@@ -241,8 +241,8 @@ def _counts(y_true: object, y_pred: object, problem: Problem, sample_weight: obj
     """Counts of decisions, with scikit-learn's names in every message."""
     _check.aligned(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     columns = {
-        "y_true": _check.codes("y_true", y_true, problem.classes),
-        "y_pred": _check.decisions("y_pred", y_pred, problem.decisions),
+        "y_true": _check.truths("y_true", y_true, problem.classes, problem.decisions),
+        "y_pred": _check.decisions("y_pred", y_pred, problem.decisions, problem.classes),
     }
     rows = read_rows(columns, sample_weight, weights_name="sample_weight")
     return Counts._of_rows(rows, problem.classes, problem.decisions)
@@ -253,8 +253,8 @@ def _case_losses(
 ) -> FloatArray:
     """Means per case: cost of the decisions, their regret, and the regret of each constant one."""
     _check.aligned(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
-    truth = _check.codes("y_true", y_true, problem.classes)
-    decided = _check.decisions("y_pred", y_pred, problem.decisions)
+    truth = _check.truths("y_true", y_true, problem.classes, problem.decisions)
+    decided = _check.decisions("y_pred", y_pred, problem.decisions, problem.classes)
     # A stand-in of the same length, for the error message: a large array of costs is not copied.
     of_costs = np.empty(costs.n_cases, dtype=np.bool_)
     name = "data" if costs.array is None else "case_costs"

@@ -350,10 +350,10 @@ def _refuse_missing(argument: str, column: Any) -> None:
         return
     if gaps.any():
         raise InputError(
-            f"{argument} must hold a number for every case; {int(gaps.sum())} of {gaps.size} are "
-            f"missing, the first in row {int(np.argmax(gaps))} "
-            f"(counted from 0). A cost that is not known is not zero: fill it in, or leave these "
-            f"rows out.",
+            f"{argument} must hold a number for every case; "
+            f"{_check.those(int(gaps.sum()), gaps.size)} missing, the first in row "
+            f"{int(np.argmax(gaps))} (counted from 0). A cost that is not known is not zero: fill "
+            f"it in, or leave these rows out.",
             argument="data",
         )
 
@@ -364,8 +364,9 @@ def _refuse_text(argument: str, column: Any) -> None:
     texts = [row for row, cell in enumerate(cells) if isinstance(cell, str)]
     if texts:
         raise InputError(
-            f"{argument} must hold a number for every case; {len(texts)} of {len(cells)} are text, "
-            f"the first being {cells[texts[0]][:60]!r} in row {texts[0]} (counted from 0). Turn "
+            f"{argument} must hold a number for every case; "
+            f"{_check.those(len(texts), len(cells))} text, the first being "
+            f"{cells[texts[0]][:60]!r} in row {texts[0]} (counted from 0). Turn "
             f"them into numbers, or write the costs with another column.",
             argument="data",
         )

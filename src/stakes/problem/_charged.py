@@ -169,8 +169,7 @@ class Charged(Value):
             names = ", ".join(map(repr, self.columns))
             raise InputError(
                 f"data must hold the columns that the costs depend on: {names}. Pass data=, a "
-                f"frame or a mapping with them, or case_costs=, or take problem.at(…) or "
-                f"problem.mean(data)."
+                f"frame or a mapping with them, or case_costs=."
             )
         return self._of_columns(data)
 

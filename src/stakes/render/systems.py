@@ -243,7 +243,9 @@ def slice_section(report: Report) -> Section:
     room = max(NAME // 2, min(NAME, WIDTH - width_of(table) - 2))
     notes = (shortened(part.note or "", room) for part in slices)
     noted = tuple((*row, note) for row, note in zip(table.rows, notes, strict=True))
-    text = f"Cost per case of {best}, the cheapest in each slice, and whether the data can tell."
+    text = f"Cost per case of {best}, and the cheapest in each slice"
+    judged = any(part.clear is not None for part in slices)
+    text += ", and whether the data can tell." if judged else "."
     if left := len(report.slices) - len(slices):
         text += f" The {len(slices)} slices with the most cases; {left} more are in the JSON."
     return Section("Slices", (text,), filled(Table((*table.header, "note"), noted)))

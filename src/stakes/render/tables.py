@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 import numpy.typing as npt
@@ -276,15 +276,16 @@ def _disagreement(report: Report) -> Section:
         more = rounding.cost(pick.costs_more.value, report)
         clear = rounding.clear_text(pick.clear)
         rows.append((pick.metric, _picks(disagreement.models, chosen), more, clear, *shown))
+    models = [middle(str(model), NAME) for model in disagreement.models]
+    table = filled(Table(("metric", "picks", "costs more", "clearly", *models), tuple(rows)))
     text = (
-        "What familiar metrics say of the models, which one they pick, what that pick costs per "
-        "case above the cheapest, and whether the data can tell."
+        "What familiar metrics say of the models, which one they pick, and what that pick costs "
+        "per case above the cheapest"
     )
+    judged = any(pick.clear is not None for pick in report.picks)
+    text += ", and whether the data can tell." if judged else "."
     if _has_posteriors(report):
         text += " Posteriors decide for the most probable class."
-    models = [middle(str(model), NAME) for model in disagreement.models]
-    header = ("metric", "picks", "costs more", "clearly", *models)
-    table = filled(Table(header, tuple(rows)))
     return Section("What metrics would have picked", (text,), table)
 
 
@@ -327,7 +328,19 @@ def _models(report: Report) -> Section:
         )
         for model, area, texts in zip(models, areas, written, strict=True)
     )
-    return Section(QUALITY, tuple(_advice(report)), filled(Table(header, rows)))
+    sentences = (*_advice(report), *_infinite(models))
+    return Section(QUALITY, sentences, filled(Table(header, rows)))
+
+
+def _infinite(models: list[ModelQuality]) -> Iterator[str]:
+    """Why a log loss is infinite, where the Brier score is not."""
+    names = [
+        model.model
+        for model in models
+        if model.normalized_log_loss == inf and model.normalized_brier != inf
+    ]
+    if names:
+        yield f"Log loss ∞: {together(names)} gave probability 0 to a class that was true."
 
 
 def _advice(report: Report) -> Iterator[str]:

@@ -199,10 +199,11 @@ def judged_intervals(
     """The intervals by which a gate judges systems; undefined ones are refused."""
     baseline = _known(baseline)
     if not named or (baseline.paired and named[0].name == baseline.system):
+        others = [repr(entry.name) for entry in systems if entry.name != baseline.system]
+        remedy = f"Name a system: {', '.join(others)}" if others else "Evaluate another model, too"
         raise InputError(
             f"system must be another than the baseline, {baseline.system}; "
-            f"{'it is the same' if named else 'there is no other model'}. Name a system: "
-            f"{', '.join(repr(entry.name) for entry in systems)}."
+            f"{'it is the same' if named else 'there is no other model'}. {remedy}."
         )
     intervals: list[Measured] = [getattr(entry, attribute) for entry in named]
     undefined = [n.name for n, entry in zip(named, intervals, strict=True) if isnan(entry.high)]

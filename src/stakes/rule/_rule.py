@@ -255,7 +255,8 @@ class Rule(Value):
         wrapped_predictions = as_ruled(predictions, self.takes)
         _check.aligned(predictions=wrapped_predictions, data=data)
         if isinstance(wrapped_predictions, Decisions):
-            return wrapped_predictions.read("predictions", self.problem.decisions)
+            decisions, classes = self.problem.decisions, self.problem.classes
+            return wrapped_predictions.read("predictions", decisions, classes)
         rows, rounding = self._read(wrapped_predictions)
         if self.threshold is not None:
             return self._above(rows if rows.ndim == 1 else rows[:, 1])

@@ -100,8 +100,8 @@ class Counts(CellTally):
         """
         _check.aligned(y_true=y_true, decided=decided, weights=weights, by=by, clusters=clusters)
         columns = {
-            "y_true": _check.codes("y_true", y_true, problem.classes),
-            "decided": _check.decisions("decided", decided, problem.decisions),
+            "y_true": _check.truths("y_true", y_true, problem.classes, problem.decisions),
+            "decided": _check.decisions("decided", decided, problem.decisions, problem.classes),
         }
         return cls._of_rows(
             read_rows(columns, weights, by, clusters), problem.classes, problem.decisions

@@ -131,9 +131,11 @@ class JointCounts(JointTally):
         models = _check.labels("the models", decided)
         named = {f"decided[{model!r}]": column for model, column in decided.items()}
         _check.aligned(y_true=y_true, **named, weights=weights, by=by, clusters=clusters)
-        columns: dict[str, Any] = {"y_true": _check.codes("y_true", y_true, problem.classes)}
+        classes, decisions = problem.classes, problem.decisions
+        truth = _check.truths("y_true", y_true, classes, decisions)
+        columns: dict[str, Any] = {"y_true": truth}
         for name, labels in named.items():
-            columns[name] = _check.decisions(name, labels, problem.decisions)
+            columns[name] = _check.decisions(name, labels, decisions, classes)
         return cls._of_codes(columns, models, problem, weights, by, clusters)
 
     @classmethod

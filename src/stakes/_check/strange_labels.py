@@ -1,0 +1,43 @@
+"""What to do about labels of a column that are none of those that it may hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from stakes._check.kinds import Labels, listed
+
+# Texts that were meant as numbers, also with a decimal comma, infinite or nan.
+_NUMERIC = re.compile(r"\s*[+-]?(\d*[.,]?\d+(e[+-]?\d+)?|inf(inity)?|nan)\s*%?", re.IGNORECASE)
+
+
+def reads_as_number(label: object) -> bool:
+    """Whether a label is a text that was meant as a number.
+
+    >>> [reads_as_number(label) for label in ("0.36 %", ",5", "p", 3)]
+    [True, True, False, False]
+    """
+    return isinstance(label, str) and _NUMERIC.fullmatch(label) is not None
+
+
+def for_no_class(label: object, decisions: Collection[object]) -> str:
+    """The remedy for what is no class but a decision; empty for anything else."""
+    if not isinstance(label, str | int) or label not in decisions:
+        return ""
+    return (
+        "These are the problem's decisions: are its costs transposed? Their rows are classes, "
+        "their columns are decisions."
+    )
+
+
+def for_no_decision(label: object, decisions: Labels, classes: Collection[object]) -> str:
+    """The remedy for what is no decision but a class, or a number as text; empty otherwise."""
+    if isinstance(label, str | int) and label in classes:
+        return (
+            f"These are classes; the problem decides {listed(decisions)}: pass such decisions, or "
+            f"probabilities."
+        )
+    if reads_as_number(label) and not any(map(reads_as_number, decisions)):
+        divided = " and divide them by 100" if "%" in str(label) else ""
+        return f"These are numbers as text: convert them to float{divided}."
+    return ""
