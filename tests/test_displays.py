@@ -940,6 +940,33 @@ def test_a_coverage_display_names_its_axes_and_refuses_what_it_cannot_draw():
         CoverageDisplay.from_predictions(Y, Scores(MODELS["sharp"]), PROBLEM)
 
 
+CHARGES: dict[str, Any] = {"data": {"amount": np.linspace(90, 270, 100)}}
+SITES: dict[str, Any] = {"clusters": np.arange(100) % 10}
+
+
+@pytest.mark.parametrize(
+    ("miss", "more"),
+    [
+        (180, {}),
+        (180, SITES),
+        (180, {"weights": np.resize([0.5, 1.5], 100)}),
+        ("amount", CHARGES),
+        ("amount", {**CHARGES, **SITES, "weights": np.resize([0.5, 1.5], 100)}),
+    ],
+)
+def test_bands_of_capacity_and_coverage_allow_for_a_class_without_cases(miss, more):
+    """No fraud among 100 cases does not mean that there is none; the report says so, too."""
+    problem, y, p = Problem([[0, 3], [miss, 8]]), np.zeros(100, int), np.linspace(0.001, 0.5, 100)
+    cost = evaluate(y, {"model": p}, problem, calibrator=None, **more).system("model (as is)").cost
+    assert cost.high > 2 * cost.value
+    for display in (
+        CapacityDisplay.from_predictions(y, p, problem, 1, capacities=[0.5, 1], **more),
+        CoverageDisplay.from_predictions(y, p, problem, coverages=[0.5, 1], **more),
+    ):
+        line = curve(display, "model")
+        assert [line.low[-1], line.high[-1]] == pytest.approx([cost.low, cost.high])
+
+
 def test_equal_cases_have_the_interval_of_their_mean_cost_at_every_coverage():
     y = np.array([0, 0, 1, 1] * 10)
     p = np.array([0.3, 0.7, 0.3, 0.7, 0.3, 0.7, 0.7, 0.7] * 5)  # 1 - 0.7 is not quite 0.3

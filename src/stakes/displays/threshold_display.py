@@ -14,7 +14,7 @@ from stakes.displays.display import CurvesDisplay, limits_around
 from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
 from stakes.errors import InputError
 from stakes.evaluation import charges_of
-from stakes.inference import profile_bounds, profile_threshold
+from stakes.inference import support_bounds
 from stakes.plot import BandedLine
 from stakes.problem import Problem
 from stakes.thresholds import BestThreshold, best_threshold, weighed
@@ -186,9 +186,8 @@ def _charged_mean(
         charges = charges_of(cases.cases, decided)
         losses, base = charges.losses, charges.base
         support = losses.costs_support(tuple(decided))
-        bounds = profile_bounds(support, profile_threshold(level, support.degrees))
         means = [losses.mean(losses.loss(threshold)) for threshold in decided]
-        parts.append(np.array([means, *bounds]) + base)
+        parts.append(np.array([means, *support_bounds(support, level)]) + base)
     return PointwiseMean(*np.concatenate(parts, axis=1))
 
 
