@@ -604,6 +604,20 @@ def test_cost_by_threshold_marks_the_best_and_the_bayes_threshold():
     assert "Bayes threshold 0.2" in labels
 
 
+@pytest.mark.parametrize(
+    ("miss", "named"), [(4, "constant, best: always treat"), (0.1, "constant, best: always wait")]
+)
+def test_where_no_threshold_is_better_than_one_decision_it_is_named(miss, named):
+    problem = Problem.binary(false_alarm=1, miss=miss, decisions=["wait", "treat"])
+    y = np.arange(12) % 3 == 0
+    display = CostByThresholdDisplay.from_predictions(y, {"constant": np.full(12, 0.3)}, problem)
+    ax = display.plot()
+    assert named in [text.get_text() for text in ax.texts]
+    assert "_mark" not in drawn(ax)
+    absent = CostByThresholdDisplay.from_predictions([0, 0], np.array([0.2, 0.4]), problem)
+    assert not any("nan" in text.get_text() for text in absent.plot().texts)
+
+
 def test_raw_scores_have_a_best_threshold_and_none_of_bayes():
     display = CostByThresholdDisplay.from_predictions(Y, Scores(10 * MODELS["sharp"]), PROBLEM)
     assert np.isnan(display.bayes)
