@@ -317,6 +317,20 @@ def test_a_dozen_lines_that_coincide_are_no_bar():
     assert widths[0] < 10
 
 
+@pytest.mark.parametrize("display", CURVES)
+def test_more_than_six_bands_are_not_drawn_and_the_note_says_so(display):
+    many = {f"model {k}": np.clip(MODELS["sharp"] + k / 99, 0, 1) for k in range(7)}
+    for n_models, drawn_bands in ((6, 6), (7, 0)):
+        some = dict(list(many.items())[:n_models])
+        shown = display.from_predictions(Y, some)
+        ax = shown.plot()
+        assert len(ax.collections) == drawn_bands
+        assert ax.get_title(loc="left").startswith("no bands of more than 6 models") == (
+            not drawn_bands
+        )
+        assert np.isfinite(shown.lines[0].low).all()
+
+
 def test_a_long_reference_is_shortened_beside_the_axis():
     """Nothing sticks out of the figure, and the label names what the column names."""
     long = {f"trees with a monotone constraint and more words, fold {k}": P for k in (1, 2)}

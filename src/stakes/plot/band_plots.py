@@ -13,6 +13,7 @@ from stakes._value import Value, record
 from stakes.plot._style import (
     GREY,
     INK,
+    MOST_BANDS,
     LineLabel,
     as_text,
     axes_for,
@@ -79,7 +80,8 @@ def banded_lines(
 ) -> Axes:
     """Draw lines with bands and write their names beside them.
 
-    Where lines coincide, the first is the widest, so that all of them can be seen.
+    More than six bands would hide each other, and none of them is drawn. Where lines coincide, the
+    first is the widest, so that all of them can be seen.
 
     Parameters
     ----------
@@ -108,7 +110,7 @@ def banded_lines(
     bands = sum(line.low is not None for line in lines)
     for line in sorted(lines, key=lambda line: not line.reference):
         style = drawn[id(line)]
-        if line.low is not None and line.high is not None:
+        if line.low is not None and line.high is not None and bands <= MOST_BANDS:
             ax.fill_between(
                 line.x,
                 line.low,
