@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from itertools import count
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 import pytest
@@ -27,9 +30,10 @@ from stakes import (
     ranking,
     scoring,
 )
-from stakes._check import FloatArray, refuse_mixed
+from stakes._check import FloatArray, call_guard, refuse_mixed
 from stakes._check.call_guard import _blame_arrays
 from stakes._check.plain_kinds import a_label
+from stakes.curves import DetectionErrorTradeoff
 from stakes.evaluation.evaluate_rows import memory_bytes
 from stakes.evaluation.slice_costs import _refuse_measurements
 from stakes.inference import profile_interval
@@ -725,3 +729,45 @@ def test_a_remedy_names_what_is_probably_meant(call, remedy):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value).endswith(remedy)
+
+
+# Guests import libraries that need not be there.
+ROOMS = [
+    importlib.import_module(room.name)
+    for room in pkgutil.iter_modules(stakes.__path__, "stakes.")
+    if not re.match(r"stakes\.(_|torch|sklearn|cli)", room.name)
+]
+PUBLIC = {name: getattr(room, name) for room in ROOMS for name in getattr(room, "__all__", ())}
+
+
+def _kinds() -> set[type]:
+    """The classes of the library that public functions ask for."""
+    functions = [inspect.unwrap(member) for member in PUBLIC.values() if inspect.isfunction(member)]
+    hints = [{**call_guard._hints(function), "return": None} for function in functions]
+    parts = [part for each in hints for hint in each.values() for part in call_guard._parts(hint)]
+    kinds = [get_args(part)[-1] if get_args(part) else part for part in parts]
+    return {kind for kind in kinds if isinstance(kind, type) and call_guard._is_ours(kind)}
+
+
+def test_what_a_function_makes_is_not_advised_to_be_constructed():
+    kinds = [kind for kind in _kinds() if list(call_guard._makers(kind))]
+    assert len(kinds) > 10
+    for kind in kinds:
+        with pytest.raises(InputError) as caught:
+            call_guard._refuse("value", 3, kind)
+        assert f"such as {kind.__name__}(…)" not in str(caught.value)
+    curves = {"a": ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])}
+    refuses(
+        lambda: call_guard._each("curves", curves, DetectionErrorTradeoff, Mapping),
+        r"\['a'\] must be a DetectionErrorTradeoff; got ScoreTable.* "
+        r"stakes\.curves\.detection_error_tradeoff\(table\) makes one\.$",
+    )
+
+
+def test_whatever_a_remedy_names_is_public():
+    for kind, remedy in call_guard._MADE_BY.items():
+        assert kind in PUBLIC
+        for call in re.findall(r"([\w.]+)\(", remedy):
+            owner, _, method = call.rpartition(".")
+            holder = PUBLIC[owner] if owner else SimpleNamespace(**PUBLIC)
+            assert callable(getattr(holder, method)), call

@@ -317,6 +317,20 @@ def test_a_dozen_lines_that_coincide_are_no_bar():
     assert widths[0] < 10
 
 
+@pytest.mark.parametrize("display", CURVES)
+def test_more_than_six_bands_are_not_drawn_and_the_note_says_so(display):
+    many = {f"model {k}": np.clip(MODELS["sharp"] + k / 99, 0, 1) for k in range(7)}
+    for n_models, drawn_bands in ((6, 6), (7, 0)):
+        some = dict(list(many.items())[:n_models])
+        shown = display.from_predictions(Y, some)
+        ax = shown.plot()
+        assert len(ax.collections) == drawn_bands
+        assert ax.get_title(loc="left").startswith("no bands of more than 6 models") == (
+            not drawn_bands
+        )
+        assert np.isfinite(shown.lines[0].low).all()
+
+
 def test_a_long_reference_is_shortened_beside_the_axis():
     """Nothing sticks out of the figure, and the label names what the column names."""
     long = {f"trees with a monotone constraint and more words, fold {k}": P for k in (1, 2)}
@@ -578,6 +592,85 @@ def test_one_panel_writes_out_how_many_cases_each_bin_holds():
     assert written == [f"{count:g}" for count in display.panels[0].weights]
 
 
+def rare(n_cases: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
+    """Calibrated probabilities, none of which exceeds 5 %."""
+    rng = np.random.default_rng(2)
+    p = np.clip(rng.gamma(1, 0.008, n_cases), 0, 0.045)
+    return (rng.random(n_cases) < p).astype(int), p
+
+
+def test_probabilities_of_a_rare_class_fill_the_axes_and_the_bins():
+    y, p = rare()
+    display = ReliabilityDisplay.from_predictions(y, {"first": p, "second": p / 2})
+    panel = display.panels[0]
+    assert panel.scores.size == 9
+    tenth = np.ceil(p / 0.005).astype(int)
+    np.testing.assert_allclose(panel.shares, [y[tenth == k].mean() for k in range(1, 10)])
+    insets: Any = display.plot().child_axes
+    for inset in insets:
+        assert [label.get_text() for label in inset.get_xticklabels()] == ["0", "0.025", "0.05"]
+        assert 0.05 < inset.get_xlim()[1] < 0.06
+        assert inset.get_ylim()[1] == pytest.approx(inset.get_xlim()[1])
+        assert drawn(inset)["_diagonal"].tolist() == [[0, 0], [0.05, 0.05]]
+    stated = ReliabilityDisplay.from_predictions(y, p, bins=EqualWidth(10)).panels[0]
+    assert stated.scores.size == 1
+    nothing = ReliabilityDisplay.from_predictions([0, 0, 0], np.zeros(3)).plot()
+    assert nothing.get_xlim()[1] == nothing.get_ylim()[1] == 1.02
+
+
+def test_a_share_far_above_its_probability_is_within_the_axes():
+    y = (np.arange(600) % 3 == 0).astype(int)
+    ax = ReliabilityDisplay.from_predictions(y, np.linspace(0.001, 0.04, 600)).plot()
+    assert ax.get_xlim()[1] == pytest.approx(0.051)
+    assert ax.get_ylim()[1] == pytest.approx(0.51)
+    assert ax.get_aspect() == pytest.approx(0.1)
+
+
+def test_the_smooth_line_of_a_rare_class_bends_where_its_axis_shows_it():
+    """Probabilities below one in a thousand are half of an axis that ends at 0.002."""
+    rng = np.random.default_rng(5)
+    p = rng.uniform(1e-5, 0.002, 200_000)
+    y = (rng.random(p.size) < p).astype(int)
+    panel = ReliabilityDisplay.from_predictions(y, p).panels[0]
+    below = panel.smooth_scores < 5e-4
+    assert below.sum() > 20
+    assert (np.diff(panel.smooth[below]) > 0).all()
+
+
+def test_many_cases_are_counted_in_plain_numbers():
+    module = pytest.importorskip("stakes.plot.band_plots")
+    counts = [module._count(n) for n in (0.5, 300, 9999, 19_811, 123_456, 999_999, 1_234_567)]
+    assert counts == ["0.5", "300", "9999", "19.8k", "123k", "1000k", "1.23M"]
+    y, p = rare()
+    shown = ReliabilityDisplay.from_predictions(y, p, bins=EqualWidth(1)).plot()
+    assert [text.get_text() for text in shown.texts] == ["20k"]
+
+
+def test_titles_of_neighbouring_panels_have_two_lines_and_do_not_touch():
+    names = [
+        f"{kind} with all features, {how}"
+        for kind in ("gradient boosting", "logistic regression", "naive Bayes")
+        for how in ("calibrated", "as it is")
+    ]
+    for figure in (None, Figure(figsize=(9, 4.5), layout="constrained")):
+        ax = None if figure is None else figure.subplots(1, 2)[1]
+        ax = ReliabilityDisplay.from_predictions(Y, dict.fromkeys(names, P)).plot(ax)
+        panels: Any = ax.child_axes
+        titles = [panel.title for panel in panels]
+        assert overlapping(boxes(titles, ax.figure)) == 0
+        assert overlapping([panel.get_tightbbox() for panel in panels]) == 0
+        assert len({title.get_text() for title in titles}) == 6
+        assert all(title.get_text().count("\n") == 1 for title in titles)
+
+
+def test_a_title_is_broken_near_its_middle():
+    broken = pytest.importorskip("stakes.plot.band_plots")._in_two_lines
+    assert broken("forest", 10) == "forest"
+    assert broken("gradient boosting, calibrated", 20) == "gradient boosting,\ncalibrated"
+    assert broken("a bb ccccccccccccccc", 16) == "a bb\nccccccccccccccc"
+    assert broken("x" * 20, 10) == f"{'x' * 10}\n{'x' * 10}"
+
+
 # Costs --------------------------------------------------------------------------------------------
 
 
@@ -602,6 +695,20 @@ def test_cost_by_threshold_marks_the_best_and_the_bayes_threshold():
     labels = [text.get_text() for text in ax.texts if text.get_gid() == "line label"]
     assert f"sharp, best at {best:.3g}" in labels
     assert "Bayes threshold 0.2" in labels
+
+
+@pytest.mark.parametrize(
+    ("miss", "named"), [(4, "constant, best: always treat"), (0.1, "constant, best: always wait")]
+)
+def test_where_no_threshold_is_better_than_one_decision_it_is_named(miss, named):
+    problem = Problem.binary(false_alarm=1, miss=miss, decisions=["wait", "treat"])
+    y = np.arange(12) % 3 == 0
+    display = CostByThresholdDisplay.from_predictions(y, {"constant": np.full(12, 0.3)}, problem)
+    ax = display.plot()
+    assert named in [text.get_text() for text in ax.texts]
+    assert "_mark" not in drawn(ax)
+    absent = CostByThresholdDisplay.from_predictions([0, 0], np.array([0.2, 0.4]), problem)
+    assert not any("nan" in text.get_text() for text in absent.plot().texts)
 
 
 def test_raw_scores_have_a_best_threshold_and_none_of_bayes():
@@ -938,6 +1045,33 @@ def test_a_coverage_display_names_its_axes_and_refuses_what_it_cannot_draw():
         CoverageDisplay.from_predictions(Y, MODELS["sharp"], PROBLEM, coverages=[0, 1])
     with pytest.raises(InputError, match="must hold posteriors"):
         CoverageDisplay.from_predictions(Y, Scores(MODELS["sharp"]), PROBLEM)
+
+
+CHARGES: dict[str, Any] = {"data": {"amount": np.linspace(90, 270, 100)}}
+SITES: dict[str, Any] = {"clusters": np.arange(100) % 10}
+
+
+@pytest.mark.parametrize(
+    ("miss", "more"),
+    [
+        (180, {}),
+        (180, SITES),
+        (180, {"weights": np.resize([0.5, 1.5], 100)}),
+        ("amount", CHARGES),
+        ("amount", {**CHARGES, **SITES, "weights": np.resize([0.5, 1.5], 100)}),
+    ],
+)
+def test_bands_of_capacity_and_coverage_allow_for_a_class_without_cases(miss, more):
+    """No fraud among 100 cases does not mean that there is none; the report says so, too."""
+    problem, y, p = Problem([[0, 3], [miss, 8]]), np.zeros(100, int), np.linspace(0.001, 0.5, 100)
+    cost = evaluate(y, {"model": p}, problem, calibrator=None, **more).system("model (as is)").cost
+    assert cost.high > 2 * cost.value
+    for display in (
+        CapacityDisplay.from_predictions(y, p, problem, 1, capacities=[0.5, 1], **more),
+        CoverageDisplay.from_predictions(y, p, problem, coverages=[0.5, 1], **more),
+    ):
+        line = curve(display, "model")
+        assert [line.low[-1], line.high[-1]] == pytest.approx([cost.low, cost.high])
 
 
 def test_equal_cases_have_the_interval_of_their_mean_cost_at_every_coverage():

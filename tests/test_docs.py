@@ -185,3 +185,12 @@ def test_a_page_has_an_example_or_a_table_before_a_wall_of_text(page: Path) -> N
     first = re.search(r"^(```|\||!\[)", text, re.M)
     assert first is not None
     assert len(text[: first.start()].split()) <= 110
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_whose_examples_use_pandas_says_so(page: Path) -> None:
+    """No extra installs it, because any other library of frames will do."""
+    text = page.read_text("utf-8")
+    examples = "".join(re.findall(r"```python\n.*?```", text, re.DOTALL))
+    if re.search(r"import pandas|as_frame=True|set_output", examples):
+        assert "pandas" in re.sub(r"```python\n.*?```", "", text, flags=re.DOTALL)

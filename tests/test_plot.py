@@ -279,3 +279,141 @@ def test_a_panel_of_reliability_has_the_same_ticks_on_both_axes():
     panel = plots.ReliabilityPanel("forest", *bins, *line)
     ax = plots.reliability_panels([panel], ax=figure.Figure().subplots())
     assert ax.get_xticks().tolist() == ax.get_yticks().tolist() == [0, 0.5, 1]
+
+
+# Room for names and numbers ----------------------------------------------------------------------
+
+
+def boxes(figure, texts) -> list:
+    """Where texts are in a figure once it is drawn; all of them lie inside it."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    # Of an annotation the text alone, without its thin line.
+    places = [Text.get_window_extent(text, canvas.get_renderer()) for text in texts]
+    for text, place in zip(texts, places, strict=True):
+        whole = figure.bbox
+        assert whole.x0 <= place.x0 + 1 <= place.x1 <= whole.x1 + 1, text
+        assert whole.y0 <= place.y0 + 1 <= place.y1 <= whole.y1 + 1, text
+    return places
+
+
+def none_overlap(places) -> bool:
+    return not any(box.overlaps(two) for k, box in enumerate(places) for two in places[k + 1 :])
+
+
+ORDINARY = Counts(
+    [[532, 168, 0], [95, 205, 3]],
+    classes=["legitimate payment", "fraudulent payment"],
+    decisions=["approve at once", "send to manual review", "block and call"],
+)
+LONG = [f"class number {k} with a long name that has a beginning and an end" for k in range(12)]
+
+
+def of_many_classes(**names) -> Counts:
+    rng = np.random.default_rng(0)
+    return Counts(np.diag(rng.integers(500, 99_999, 12)) + rng.integers(0, 3000, (12, 12)), **names)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(
+    "counts",
+    [ORDINARY, of_many_classes(), of_many_classes(classes=LONG, decisions=LONG)],
+    ids=["ordinary names", "many classes", "long names"],
+)
+def test_numbers_and_names_of_a_table_have_room(counts, shared):
+    shares = np.full(counts.values.shape, 1 / counts.values.size) if shared else None
+    ax = plot.decision_table(counts, shares=shares)
+    places = boxes(ax.figure, ax.texts)
+    assert len(places) == counts.values.size
+    assert none_overlap(places)
+    for place, (k, d) in zip(places, np.ndindex(counts.values.shape), strict=True):
+        corners = ax.transData.transform([(d - 0.5, k + 0.5), (d + 0.5, k - 0.5)])
+        assert (corners[0] < place.min).all()
+        assert (place.max < corners[1]).all()
+    boxes(ax.figure, [*ax.get_xticklabels(), *ax.get_yticklabels()])
+    across = [label.get_window_extent() for label in ax.get_xticklabels()]
+    turned = ax.get_xticklabels()[0].get_rotation() == 45
+    assert turned or none_overlap(across)
+    assert turned == bool(counts.classes)
+
+
+def test_shares_of_a_table_are_whole_percents_and_explained_once():
+    ax = plot.decision_table(ORDINARY, shares=np.array([[0, 0.42, 0], [0.516, 0.06, 0.004]]))
+    written = [text.get_text().split("\n") for text in ax.texts]
+    assert written[1:4] == [["168", "42 %"], ["0", "0 %"], ["95", "52 %"]]
+    assert ax.get_title(loc="left") == "cases, and their share of the total cost"
+    assert plot.decision_table(ORDINARY).get_title(loc="left") == ""
+    large = plot.decision_table(Counts([[12_345_678, 0.5], [1, 2]])).texts
+    assert [text.get_text() for text in large[:2]] == ["12,345,678", "0.5"]
+
+
+def test_cells_that_are_too_small_for_numbers_have_none():
+    ax = plot.decision_table(of_many_classes(), shares=np.ones((12, 12)), ax=narrow(True))
+    assert not ax.texts
+    assert ax.get_title(loc="left") == ""
+    assert plot.decision_table(ORDINARY, ax=narrow(True)).texts
+
+
+def a_dozen() -> dict[str, ScoreTable]:
+    rng = np.random.default_rng(3)
+    y = rng.random(300) < 0.3
+    return {
+        f"a model with a long name, number {k}": ScoreTable.from_scores(
+            y, np.clip(rng.normal(0.3 + 0.05 * k * y, 0.2), 0, 1).round(2)
+        )
+        for k in range(12)
+    }
+
+
+@pytest.mark.parametrize(
+    ("draw", "curve"),
+    [
+        (plot.roc, roc_curve),
+        (plot.precision_recall, precision_recall),
+        (plot.detection_error_tradeoff, detection_error_tradeoff),
+        (plot.decision_curves, decision_curve),
+        (plot.gains, gains_curve),
+        (plot.cost_curves, lambda table: brier_curve(table, CostProportions)),
+    ],
+)
+def test_the_legend_of_a_dozen_lines_stands_beside_the_axes(draw, curve):
+    curves = {name: curve(table) for name, table in a_dozen().items()}
+    ax = draw(curves)
+    legend = ax.get_legend()
+    names = boxes(ax.figure, legend.get_texts())
+    assert none_overlap(names)
+    assert len({text.get_text() for text in legend.get_texts()}) == len(names) >= 12
+    assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
+    assert ax.get_window_extent().width > 0.4 * ax.figure.bbox.width
+    assert draw(dict(list(curves.items())[:3])).get_legend().get_window_extent().x0 < 600
+
+
+@pytest.mark.parametrize("n_problems", [1, 12])
+def test_names_of_neighbouring_problems_do_not_overlap(n_problems):
+    problems = {
+        f"problem number {k}": Problem.binary(false_alarm=1, miss=1 + k / 10)
+        for k in range(n_problems)
+    }
+    ax = plot.utility_hexagon(problems)
+    assert [text.get_text() for text in ax.texts] == ["accuracy", *problems]
+    assert none_overlap(boxes(ax.figure, ax.texts))
+
+
+def test_a_score_that_a_tradeoff_has_no_place_for_is_named(tables):
+    perfect, constant = ScoreTable([0, 1], [[80, 0], [0, 20]]), ScoreTable([0.5], [[5, 3]])
+    mixed = {"oracle": perfect, "constant": constant, **tables}
+    for named in (mixed, {"oracle": perfect, "constant": constant}):
+        ax = plot.detection_error_tradeoff(
+            {name: detection_error_tradeoff(table) for name, table in named.items()}
+        )
+        assert ax.get_title(loc="left").startswith("not drawn: oracle, constant\n(at every")
+        legend = ax.get_legend()
+        drawn = [text.get_text() for text in legend.get_texts()] if legend else []
+        assert drawn == [name for name in named if name in tables]
+    ax = plot.detection_error_tradeoff(
+        {"two scores": detection_error_tradeoff(ScoreTable([0, 1], [[8, 1], [1, 2]]))}
+    )
+    assert ax.get_lines()[0].get_marker() == "o"  # a line of one point would not be seen

@@ -116,7 +116,7 @@ FLOORS: dict[str, str] = {
     "limits": "batch_counts deployed_cases capacity exact_prices fitted_prices priced",
     "measures": "cost confusion",
     "metrics": "row_costs metric_rows clinical_samples clinical_tables calibration_tables",
-    "plot": "_style curve_plots band_plots table_plots",
+    "plot": "_style _table_cells curve_plots band_plots table_plots",
     "problem": "_belief _limit _cost_matrix _cost_table _file _cases _charged _problem",
     "ranking": "convex_hull roc rescaling score_ranges",
     "regions": "partition remade axes borders sensitivity",

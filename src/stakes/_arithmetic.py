@@ -1,4 +1,4 @@
-"""Shared arithmetic: silent division, ties, accurate running sums, bin places, tables of codes."""
+"""Shared arithmetic: silent division, ties, sums, bin places, round numbers, tables of codes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ __all__ = [
     "mean_defined",
     "places_among",
     "ratio",
+    "round_above",
     "running_sum",
     "table_of",
     "weighted_sum",
@@ -69,6 +70,18 @@ def least_shares(values: FloatArray) -> FloatArray:
 def mean_defined(values: FloatArray) -> FloatArray:
     """Mean along the first axis of the values that are not nan; nan where there are none."""
     return ratio(np.nansum(values, axis=0), np.sum(~np.isnan(values), axis=0))
+
+
+def round_above(share: float) -> float:
+    """The least of 1, 2 and 5 times a power of ten that is not below a share, at most 1.
+
+    Zero has no such number nearby: it is 1 as well.
+
+    >>> round_above(0.013), round_above(0.05), round_above(0.6), round_above(0.0)
+    (0.02, 0.05, 1.0, 1.0)
+    """
+    ends = (float(f"{digit}e{power}") for power in range(-9, 0) for digit in (1, 2, 5))
+    return next((end for end in ends if 0 < share <= end), 1.0)
 
 
 def running_sum(values: FloatArray, out: FloatArray | None = None) -> FloatArray:

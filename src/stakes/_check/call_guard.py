@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial, wraps
 from pathlib import Path
 from types import UnionType
@@ -49,6 +49,7 @@ from stakes.errors import InputError, StakesError
 
 # Values of the library that are checked before a call, and how one comes by them.
 _MADE_BY = {
+    "Band": "consistency_band(table, bins, …) makes one.",
     "Binning": "Write EqualWidth(10), EqualMass(10) or HullBins().",
     "CalibrationMap": "Fit one with stakes.calibration.",
     "Calibrator": "Write Isotonic(), Affine() or another.",
@@ -66,6 +67,7 @@ _MADE_BY = {
     "Problem": "Write Problem(costs), rows being classes.",
     "Regions": "cheapest_regions makes them.",
     "Report": "Write evaluate(y_true, models, problem).",
+    "Rule": "Report.rule() makes one, and Rule.from_json(text) reads one.",
     "ScoreTable": "ScoreTable.from_scores(y_true, scores) makes one of rows.",
     "StraightAxis": "Write CostProportion(…), CostRatio(…) or Prior(…); on other axes curves may "
     "cross several times: call cheapest_regions.",
@@ -356,12 +358,27 @@ def _refuse(name: str, value: Any, kind: type) -> None:
 
 
 def _example(kind: type) -> str:
-    """A remedy that names a concrete class of this kind, if possible one without arguments."""
+    """A remedy that names how such a value is made: by a class without arguments, or a function."""
     concrete = [subclass for subclass in _descendants(kind) if not inspect.isabstract(subclass)]
     for subclass in concrete:
         if all(p.default is not p.empty for p in inspect.signature(subclass).parameters.values()):
             return f"Pass one, such as {subclass.__name__}()."
+    for call in _makers(kind):
+        return f"{call} makes one."
     return f"Pass one, such as {concrete[0].__name__}(…)." if concrete else "Pass one."
+
+
+def _makers(kind: type) -> Iterator[str]:
+    """Calls of the public functions that make such a value of something else."""
+    room = ".".join(kind.__module__.split(".")[:2])
+    for name in sys.modules[room].__all__:
+        function = getattr(sys.modules[room], name)
+        hints = _hints(function) if inspect.isfunction(function) else {}
+        returned = hints.pop("return", None)
+        if returned is kind and not any(kind in (hint, *get_args(hint)) for hint in hints.values()):
+            parameters = inspect.signature(function).parameters.values()
+            needed = ", ".join(p.name for p in parameters if p.default is p.empty)
+            yield f"{room}.{name}({needed})"
 
 
 def _descendants(kind: type) -> list[type]:

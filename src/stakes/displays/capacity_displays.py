@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +17,7 @@ from stakes.displays.display import CurvesDisplay, limits_around
 from stakes.displays.scored_cases import grid_of, only_posteriors, read_named
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library
-from stakes.inference import LossSample, profile_bounds, profile_threshold
+from stakes.inference import LossSample, support_bounds
 from stakes.limits import (
     CapacityCurve,
     CoverageCurve,
@@ -254,6 +256,22 @@ class _Ordered:
     instead: IntArray  # (n,) the best other decision
     column: int
 
+    @cached_property
+    def absent(self) -> IntArray:
+        """The classes without cases: their positions."""
+        sizes = np.bincount(self.cases.truth, minlength=self.cases.problem.n_classes)
+        return np.flatnonzero(sizes == 0)
+
+    @cached_property
+    def stand_ins(self) -> FloatArray:
+        """Costs (A, S, M) of each decision for cases as if they were of a class without cases."""
+        size = 1 if self.cases.costs is None else self.cases.truth.size
+        each = np.zeros((self.absent.size, size, self.charged.shape[1]))
+        for costs, k in zip(each, self.absent, strict=True):
+            of_class = costs_by_class(self.cases.charges, np.full(size, k))
+            costs[:, : of_class.shape[1]] = of_class  # an abstention, which comes last, costs none
+        return each
+
     def interval(self, price: float, share: float, level: float) -> tuple[float, float, float]:
         r"""Mean of costs including the price, and the limits of its interval.
 
@@ -262,10 +280,12 @@ class _Ordered:
         cost of each case and the price of the part :math:`t_i` of it that gets the decision. Cases
         whose saving equals the price are tied, and get the remaining share in equal parts.
         """
-        cases, costs = self.cases, self.charged.copy()
+        cases, costs, unseen = self.cases, self.charged.copy(), self.stand_ins.copy()
         costs[:, self.column] += price
+        unseen[..., self.column] += price
         # The intervals need losses ≥ 0; `band` shifts them back to the costs.
-        costs -= costs.min()
+        least = min(costs.min(), unseen.min(initial=np.inf))
+        costs, unseen = costs - least, unseen - least
         shares = self._allotted(price, share)
         otherwise = costs[np.arange(shares.size), self.instead]
         priced = costs[:, self.column]
@@ -282,9 +302,25 @@ class _Ordered:
             whole=cases.whole,
             clusters=None if cases.clusters is None else cases.clusters.codes,
         )
-        support = sample.cost_support("all")
-        low, high = profile_bounds(support, profile_threshold(level, support.degrees))
+        if self.absent.size:
+            sample = replace(sample, absent=self._unseen(sample, unseen))
+        low, high = support_bounds(sample.cost_support("all"), level)
         return sample.mean(sample.loss("all")), float(low), float(high)
+
+    def _unseen(self, sample: LossSample, costs: FloatArray) -> LossSample:
+        """Stand-ins for the classes without cases, with costs (A, S, M)."""
+        n_absent, size, _ = costs.shape
+        weights = sample.weights if self.cases.costs is not None else None
+        return replace(
+            sample,
+            names=(),
+            losses=np.empty((0, n_absent * size)),
+            costliest=costs.max(axis=-1).ravel(),
+            perfect=costs.min(axis=-1).ravel(),
+            truth=np.repeat(self.absent, size),
+            weights=None if weights is None else np.tile(weights, n_absent),
+            clusters=None,
+        )
 
     def band(
         self, costs: FloatArray, prices: FloatArray, shares: FloatArray, level: float

@@ -12,7 +12,7 @@ from stakes._check import FloatArray
 from stakes._value import Value, record
 from stakes.adapters.frame import frame_of
 from stakes.displays.scored_cases import predictions_of
-from stakes.plot import BandedLine, banded_lines
+from stakes.plot import MOST_BANDS, BandedLine, banded_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,6 +168,9 @@ class Display(Value, ABC):
 class CurvesDisplay(Display):
     """A line with a pointwise band for each model, and reference lines without a model.
 
+    Bands of more than six models would hide each other, so that none is drawn; `columns` has the
+    limits of their intervals.
+
     Attributes
     ----------
     lines : one for each model, then the reference lines
@@ -221,8 +224,10 @@ class CurvesDisplay(Display):
             for name, values in without_model.items()
         ]
         how = f" ({method})" if method else ""
-        bands = f"bands: {level_text(level)} intervals, pointwise{how} · {note}"
-        return cls((*lines, *unaided), level, bands, limits, library, *more_fields)
+        bands = f"bands: {level_text(level)} intervals, pointwise{how}"
+        if len(lines) > MOST_BANDS:
+            bands = f"no bands of more than {MOST_BANDS} models"
+        return cls((*lines, *unaided), level, f"{bands} · {note}", limits, library, *more_fields)
 
     def columns(self) -> dict[str, Any]:
         """Model, point, value, and the limits of the interval; nan for reference lines.

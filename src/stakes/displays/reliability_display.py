@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from stakes import _check
-from stakes._arithmetic import table_of
+from stakes._arithmetic import round_above, table_of
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
 from stakes.calibration import coefficient_variances
@@ -36,7 +36,7 @@ from stakes.inference import profile_threshold
 from stakes.plot import ReliabilityPanel, reliability_panels
 from stakes.problem import Problem
 from stakes.rows import Posteriors
-from stakes.scoring import Binning, EqualWidth
+from stakes.scoring import Binning, Edges, EqualWidth
 from stakes.tally import Counts, ScoreTable
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ class ReliabilityDisplay(Display):
         positive : label of the positive class of two; may be left out for labels 0/1 and booleans
         classes : labels of the columns of bare arrays (n, K)
             By default the labels of `Posteriors` or of a frame, or else those of y_true, sorted
-        bins : by default `EqualWidth(10)`; not `HullBins`, which the classes themselves choose
+        bins : by default ten of equal width, up to 1 or a round number above all probabilities
+            Not `HullBins`, which the classes themselves choose.
         weights, clusters : of the cases, as in `stakes.evaluate`
         level : confidence level of the intervals
 
@@ -119,19 +120,22 @@ class ReliabilityDisplay(Display):
         >>> panel.shares.round(3).tolist(), panel.weights.tolist(), panel.low.round(2).tolist()
         ([0.0, 1.0], [75.0, 25.0], [0.0, 0.88])
         """
-        bins = _checked_bins(bins)
+        _refuse_unfit(bins)
         level = _check.level(level)
         problem = _problem(y_true, models, positive, classes)
         cases, named = read_named(y_true, models, problem, weights, clusters)
         shown = range(1, 2) if problem.n_classes == 2 else range(problem.n_classes)
-        panels = []
-        for name, predictions in named.items():
-            argument, why = f"models[{name!r}]", "to be compared with shares"
-            rows = cases.rows(only_posteriors(argument, predictions, problem.classes, why))
+        panels, why = [], "to be compared with shares"
+        posteriors = {
+            name: cases.rows(only_posteriors(f"models[{name!r}]", rows, problem.classes, why))
+            for name, rows in named.items()
+        }
+        end = round_above(max(float(rows[:, shown].max()) for rows in posteriors.values()))
+        for name, rows in posteriors.items():
             for k in shown:
                 label = problem.classes[k] if len(shown) > 1 else None
                 title = _title(name, label, len(named) > 1)
-                panels.append(_panel(title, cases, k, rows[:, k], bins, level))
+                panels.append(_panel(title, cases, k, rows[:, k], bins or _tenths(end), end, level))
         names = tuple(name for name in named for _ in shown)
         labels = tuple(problem.classes[k] for k in shown) * len(named)
         return cls(tuple(panels), names, labels, level, frame_library(y_true, models))
@@ -193,16 +197,18 @@ class ReliabilityDisplay(Display):
         return dict(zip(names, columns, strict=True))
 
 
-def _checked_bins(bins: Binning | None) -> Binning:
-    if bins is None:
-        return EqualWidth(10)
-    if bins.follow_classes:
+def _tenths(end: float) -> Binning:
+    """Ten bins of equal width below a round number that no probability exceeds."""
+    return EqualWidth(10) if end == 1 else Edges(end * np.arange(1, 10) / 10)
+
+
+def _refuse_unfit(bins: Binning | None) -> None:
+    if bins is not None and bins.follow_classes:
         raise InputError(
             f"bins must not depend on the classes, because their intervals would not hold; got "
             f"{bins!r}. Write EqualMass(10), or draw the curve of HullBins with "
             f"stakes.plot.reliability."
         )
-    return bins
 
 
 def _problem(y_true: Any, models: Any, positive: Label | None, classes: object) -> Problem:
@@ -227,7 +233,7 @@ def _problem(y_true: Any, models: Any, positive: Label | None, classes: object) 
 
 
 def _panel(
-    title: str, cases: Cases, k: int, scores: FloatArray, bins: Binning, level: float
+    title: str, cases: Cases, k: int, scores: FloatArray, bins: Binning, end: float, level: float
 ) -> ReliabilityPanel:
     positive = (cases.truth == k).astype(np.intp)
     table = ScoreTable._of_codes(positive, scores, cases.weights, (0, 1))
@@ -245,7 +251,7 @@ def _panel(
     # Beyond these quantiles the line would be an extrapolation.
     first, last = np.quantile(scores, _SHOWN).tolist()
     at = np.linspace(first, last, _POINTS)
-    smooth = smooth_line(cases, positive, scores, at, level)
+    smooth = smooth_line(cases, positive, scores, at, level, end)
     return ReliabilityPanel(
         title,
         means,
@@ -278,7 +284,7 @@ def _title(model: str, label: Label | None, several: bool) -> str:
 
 # The smooth line ---------------------------------------------------------------------------------
 
-_CLIP = 1e-3  # probabilities are clipped here, which a figure does not show
+_CLIP = 1e-3  # of the axis: probabilities are clipped here, which a figure does not show
 _STEPS, _STILL = 100, 1e-8  # most steps of Newton's method, and the change that ends it
 _LONGEST = 3.0  # longest step, in log-odds: keeps Newton's method from overshooting
 # Least number of cases of the rarer class, and the quantiles of the knots.
@@ -286,7 +292,12 @@ _KNOTS = ((100, (0.05, 0.35, 0.65, 0.95)), (40, (0.1, 0.5, 0.9)), (0, (0.1, 0.9)
 
 
 def smooth_line(
-    cases: Cases, positive: IntArray, scores: FloatArray, at: FloatArray, level: float
+    cases: Cases,
+    positive: IntArray,
+    scores: FloatArray,
+    at: FloatArray,
+    level: float,
+    end: float = 1.0,
 ) -> PointwiseMean:
     """Smooth share of positives at scores (P,), with pointwise intervals.
 
@@ -299,6 +310,7 @@ def smooth_line(
     scores : (n,) probabilities of the cases
     at : (P,) probabilities at which the line is drawn
     level : confidence level
+    end : where the axis of probabilities ends
 
     Returns
     -------
@@ -310,14 +322,14 @@ def smooth_line(
     weights = np.ones(scores.size) if cases.weights is None else cases.weights
     if not cases.whole:
         weights = weights / weights.mean()  # Firth's penalty must not depend on their scale
-    x = _log_odds(scores)
+    x = _log_odds(scores, end)
     counts = np.bincount(positive, minlength=2)
     if not counts.all() or x.min() == x.max():
         undefined = np.full(at.shape, np.nan)
         return PointwiseMean(undefined, undefined, undefined)
     knots = _knots(x, positive, next(q for least, q in _KNOTS if counts.min() >= least))
     at_cases, at_points = (
-        np.vstack([np.ones_like(z), _spline(z, knots)]) for z in (x, _log_odds(at))
+        np.vstack([np.ones_like(z), _spline(z, knots)]) for z in (x, _log_odds(at, end))
     )
     slopes = _firth(at_cases, positive, weights)
     owner, degrees = _owners(cases)
@@ -359,10 +371,10 @@ def _knots(x: FloatArray, positive: IntArray, shares: tuple[float, ...]) -> Floa
     return np.unique(np.mean(both, axis=0))
 
 
-def _log_odds(scores: FloatArray) -> FloatArray:
+def _log_odds(scores: FloatArray, end: float) -> FloatArray:
     from scipy.special import logit
 
-    return np.asarray(logit(np.clip(scores, _CLIP, 1 - _CLIP)))
+    return np.asarray(logit(np.clip(scores, _CLIP * end, 1 - _CLIP)))
 
 
 def _spline(x: FloatArray, knots: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ from stakes.evaluation import (
     refuse_misaligned,
     refuse_needless,
 )
-from stakes.inference import profile_bounds, profile_threshold, unchecked_cost_support
+from stakes.inference import support_bounds, unchecked_cost_support
 from stakes.measures import decision_rates, prior_of
 from stakes.plot import BandedLine
 from stakes.problem import Problem
@@ -178,7 +178,7 @@ def pointwise_mean(
     `squares` are sums of squared weights where weights are not counts.
     """
     support = unchecked_cost_support(counts, values, prior, squares=squares)
-    low, high = profile_bounds(support, profile_threshold(level, support.degrees))
+    low, high = support_bounds(support, level)
     totals = counts.values if counts.groups is None else counts.values.sum(axis=0)
     pooled = Counts._unlabelled(totals)
     shares = prior_of(pooled, Problem(np.zeros(totals.shape[-2:]), prior=prior))[..., None]

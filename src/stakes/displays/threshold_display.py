@@ -8,14 +8,14 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray
-from stakes._text import in_unit
+from stakes._text import always, in_unit, number
 from stakes._value import record
 from stakes.displays.display import CurvesDisplay, limits_around
 from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
 from stakes.errors import InputError
 from stakes.evaluation import charges_of
-from stakes.inference import profile_bounds, profile_threshold
-from stakes.plot import BandedLine
+from stakes.inference import support_bounds
+from stakes.plot import BandedLine, short_names
 from stakes.problem import Problem
 from stakes.thresholds import BestThreshold, best_threshold, weighed
 
@@ -27,11 +27,11 @@ _BLOCK = 1 << 21  # entries of (thresholds, cases) held in memory at a time
 class CostByThresholdDisplay(CurvesDisplay):
     """Expected cost per case over the threshold, with the best and the Bayes threshold.
 
-    A dot marks the best threshold on these cases, see `best_threshold`; the vertical line marks the
-    Bayes threshold, which is the best for calibrated probabilities. A dot far from the line is a
-    sign of bad calibration, or of a flat minimum. Where every case has its own costs, it also has
-    its own Bayes threshold, and there is no such line; `SystemCostsDisplay` then shows what Bayes
-    decisions cost.
+    A dot marks the best threshold on these cases, see `best_threshold`; there is none where one
+    decision about all cases is the best. The vertical line marks the Bayes threshold, which is the
+    best for calibrated probabilities. A dot far from the line is a sign of bad calibration, or of a
+    flat minimum. Where every case has its own costs, it also has its own Bayes threshold, and there
+    is no such line; `SystemCostsDisplay` then shows what Bayes decisions cost.
 
     Attributes
     ----------
@@ -155,10 +155,19 @@ def _cost_line(
         mean = cases.mean_at([name], grid, values, level)
     else:
         mean = _charged_mean(cases, name, grid, level)
-    at = float(np.clip(best.threshold, grid[0], grid[-1]))
-    mark = None if np.isnan(best.threshold) else (at, best.cost)
-    detail = f", best at {best.threshold:.3g}".replace("-", "−")
-    return mean.line(name, grid, mark=mark, detail=detail), best.threshold
+    return mean.line(name, grid, **_best_words(cases, name, best)), best.threshold
+
+
+def _best_words(cases: ScoredCases, name: str, best: BestThreshold) -> dict[str, Any]:
+    """The mark and the name of the best threshold, or the one decision that is the best."""
+    if np.isnan(best.threshold):
+        return {}
+    taken = np.unique(cases.scores[name] > best.threshold)
+    if taken.size == 2:
+        detail = f", best at {number(best.threshold, 3)}"
+        return {"mark": (best.threshold, best.cost), "detail": detail}
+    [decision] = short_names([cases.cases.problem.decisions[int(taken[0])]])
+    return {"detail": f", best: {always(decision)}"}
 
 
 def _best(cases: ScoredCases, name: str) -> BestThreshold:
@@ -186,9 +195,8 @@ def _charged_mean(
         charges = charges_of(cases.cases, decided)
         losses, base = charges.losses, charges.base
         support = losses.costs_support(tuple(decided))
-        bounds = profile_bounds(support, profile_threshold(level, support.degrees))
         means = [losses.mean(losses.loss(threshold)) for threshold in decided]
-        parts.append(np.array([means, *bounds]) + base)
+        parts.append(np.array([means, *support_bounds(support, level)]) + base)
     return PointwiseMean(*np.concatenate(parts, axis=1))
 
 

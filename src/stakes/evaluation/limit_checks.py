@@ -15,7 +15,7 @@ from stakes.errors import InputError
 from stakes.evaluation.case_charges import NO_MODEL, blind_counts
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.running_costs import Operation
-from stakes.inference import Clusters, cost_support, profile_bounds, profile_threshold
+from stakes.inference import Clusters, cost_support, support_bounds
 from stakes.limits import LimitCheck
 from stakes.measures import expected_cost
 from stakes.problem import Limit, Problem
@@ -124,7 +124,7 @@ def _shares(
         support = cost_support(counts, counted, **design)
         # A share is the mean of costs of zero and one, so that the interval of a mean cost serves,
         # with clusters and weights treated in the same way.
-        low, high = profile_bounds(support, profile_threshold(level, support.degrees), value)
+        low, high = support_bounds(support, level, value)
         yield LimitCheck(limit, value, float(low), float(high))
 
 

@@ -77,6 +77,7 @@ from stakes.inference.profile import (
     profile_interval,
     profile_normalized_interval,
     profile_threshold,
+    support_bounds,
 )
 from stakes.inference.proportions import effective_counts, ratio_of_proportions_bounds
 from stakes.inference.sampled_costs import SampledCosts
@@ -215,6 +216,7 @@ __all__ = [
     "scheme_of",
     "selection_effect",
     "slices",
+    "support_bounds",
     "system_costs",
     "uncertain_problems",
     "unchecked_cost_support",

@@ -14,8 +14,8 @@ from stakes._text import always
 from stakes._value import record
 from stakes.inference.contender_exits import Move, leaving_points
 from stakes.inference.estimate import Measured
-from stakes.inference.likelihood import Support, profile_bounds
-from stakes.inference.profile import profile_normalized_interval, profile_threshold
+from stakes.inference.likelihood import Support
+from stakes.inference.profile import profile_normalized_interval, support_bounds
 from stakes.inference.sampled_costs import SampledCosts
 from stakes.inference.sampling import checked_added, checked_fitting
 from stakes.inference.schemes import Clusters
@@ -124,12 +124,8 @@ class CountedCosts(SampledCosts):
             support = cost_support(counts, self.problem, **design)
             support = support.shifted(np.array([self._running(name) for name in names]))
             errors = self.choice.errors.among(tuple(names))
-            low, high = profile_bounds(
-                support,
-                profile_threshold(self.level, support.degrees),
-                errors.costs,
-                np.diagonal(errors.fitting),
-            )
+            fitting = np.diagonal(errors.fitting)
+            low, high = support_bounds(support, self.level, errors.costs, fitting)
             ends = (low, high, support.highest.sum(axis=-1))
             each = zip(*(end.tolist() for end in ends), strict=True)
             bounds |= dict(zip(names, each, strict=True))

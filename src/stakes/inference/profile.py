@@ -16,7 +16,7 @@ from stakes._check import BoolArray, FloatArray
 from stakes.errors import InputError
 from stakes.inference.effective_cases import Cells, effective_factors
 from stakes.inference.estimate import Interval
-from stakes.inference.likelihood import profile_bounds, widened
+from stakes.inference.likelihood import Support, profile_bounds, widened
 from stakes.inference.normals import t_quantile
 from stakes.inference.schemes import Clusters
 from stakes.inference.supports import (
@@ -98,7 +98,7 @@ def profile_interval(
         ).of_quantity(0)
     else:
         support = cost_support(tally, problem, reachable=reachable, squares=squares, scheme=scheme)
-    return _interval(*profile_bounds(support, profile_threshold(level, support.degrees)), level)
+    return _interval(*support_bounds(support, level), level)
 
 
 def profile_normalized_interval(
@@ -172,6 +172,34 @@ def profile_normalized_interval(
         low, high = normalized_bounds(cells, able, regret.costs, threshold, np.asarray(added))
     more = np.asarray(estimate), np.asarray(variance)
     return _interval(*widened(more[0], (low, high), threshold, more[1]), level)
+
+
+def support_bounds(
+    support: Support,
+    level: float,
+    estimate: FloatArray | float = 0.0,
+    variance: FloatArray | float = 0.0,
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper bound (…) of means at a confidence level, by `profile_bounds`.
+
+    Parameters
+    ----------
+    support : what the means can be made of, with their degrees of freedom
+    level : confidence level, such as 0.95
+    estimate, variance : (…)
+        The estimate, and the variance of a further error that it has, if any; see `widened`.
+
+    Returns
+    -------
+    lower and upper bound, each (…)
+
+    Examples
+    --------
+    >>> support = cost_support(Counts([[100, 0]]), Problem([[0, 1]]))
+    >>> [float(bound.round(3)) for bound in support_bounds(support, 0.95)]
+    [0.0, 0.031]
+    """
+    return profile_bounds(support, profile_threshold(level, support.degrees), estimate, variance)
 
 
 def profile_threshold(level: float, degrees: FloatArray) -> FloatArray:

@@ -16,8 +16,8 @@ import numpy as np
 from stakes import _check
 from stakes._check import HEAVIEST, FloatArray, Labels
 from stakes.inference.estimate import Measured
-from stakes.inference.likelihood import Support, profile_bounds
-from stakes.inference.profile import profile_threshold
+from stakes.inference.likelihood import Support
+from stakes.inference.profile import support_bounds
 from stakes.inference.selection import Contenders
 from stakes.inference.winner import SelectionEffect, probability_cheapest, selection_effect
 
@@ -346,8 +346,7 @@ class SystemCosts(ABC):
 
     def _bounded(self, value: float, support: Support, variance: float) -> Measured:
         """A value with the interval of its support, widened by a variance."""
-        threshold = profile_threshold(self.level, support.degrees)
-        low, high = profile_bounds(support, threshold, value, max(float(variance), 0.0))
+        low, high = support_bounds(support, self.level, value, max(float(variance), 0.0))
         return Measured(value, float(low), float(high))
 
     def _above_base(self, cost: Measured) -> Measured:

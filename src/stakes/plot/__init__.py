@@ -7,7 +7,7 @@ works anywhere. Needs the extra ``plot``.
 """
 
 from stakes._check import guard
-from stakes.plot._style import short_names
+from stakes.plot._style import MOST_BANDS, short_names
 from stakes.plot.band_plots import (
     BandedLine,
     CostRow,
@@ -37,6 +37,7 @@ from stakes.plot.table_plots import (
 )
 
 __all__ = [
+    "MOST_BANDS",
     "BandedLine",
     "CostRow",
     "ReliabilityPanel",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,15 +21,23 @@ INK, GREY = "#222222", "#9A9A9A"
 
 
 def axes_for(
-    ax: Axes | None, *, square: bool = False, size: tuple[float, float] | None = None
+    ax: Axes | None,
+    *,
+    square: bool = False,
+    size: tuple[float, float] | None = None,
+    names: Collection[object] = (),
 ) -> Axes:
-    """The Axes that were passed, or those of a new figure, whose size is in inches."""
+    """The Axes that were passed, or those of a new figure, whose size is in inches.
+
+    It is wider where the names of many lines will stand beside the axes.
+    """
     if ax is not None:
         return _checked_axes(ax)
     with extra("plot", "a picture"):
         from matplotlib.figure import Figure
-    size = size or ((4.2, 4.0) if square else (5.0, 3.4))
-    return Figure(figsize=size, dpi=150, layout="constrained").add_subplot()
+    wide, high = size or ((4.2, 4.0) if square else (5.0, 3.4))
+    wide += 1.2 * label_width(names) if len(names) > MOST_BANDS else 0.0
+    return Figure(figsize=(wide, high), dpi=150, layout="constrained").add_subplot()
 
 
 def _checked_axes(ax: Any) -> Axes:
@@ -42,11 +50,11 @@ def _checked_axes(ax: Any) -> Axes:
 
 
 def styles(names: Iterable[object]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each name with a colour and a dash; the first 49 pairs are all different."""
-    for place, name in enumerate(names):
+    """Each name, shortened, with a colour and a dash; the first 49 pairs are all different."""
+    for place, name in enumerate(short_names(names)):
         turn, colour = divmod(place, len(_COLOURS))
         dash = _DASHES[(colour + turn) % len(_DASHES)]
-        yield as_text(name), {"color": _COLOURS[colour], "linestyle": dash, "linewidth": 1.6}
+        yield name, {"color": _COLOURS[colour], "linestyle": dash, "linewidth": 1.6}
 
 
 def as_text(name: object) -> str:
@@ -135,13 +143,31 @@ def finish(ax: Axes, *, x: str, y: str, legend: bool) -> Axes:
     ax.set_ylabel(y)
     ax.spines[["top", "right"]].set_visible(False)
     if legend:
-        ax.legend(frameon=False, fontsize="small")
+        _add_legend(ax)
     return ax
 
 
+def _add_legend(ax: Axes) -> None:
+    """Add a legend of what has a name; one of many names stands beside the axes."""
+    names, figure = ax.get_legend_handles_labels()[1], _figure(ax)
+    style: dict[str, Any] = {"frameon": False, "fontsize": SIZE}
+    # Without a layout engine nothing makes room beside the axes.
+    if len(names) > MOST_BANDS and figure.get_layout_engine() is not None:
+        size, _ = label_size(ax, 1.1 * len(names))
+        style |= {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "fontsize": size}
+    if names:
+        ax.legend(**style)
+
+
+def write_note(ax: Axes, note: str) -> None:
+    """Write a line of small print above the axes."""
+    ax.set_title(note, loc="left", fontsize=7, color="#666666")
+
+
+MOST_BANDS = 6  # lines that have bands; more of them would hide each other
 LABEL_GID = "line label"  # gid by which tests find the texts
 SIZE = 8.0  # size of labels, in points
-_LEAST = 4.5  # smallest size, in points, where there are many labels
+LEAST = 4.5  # smallest size, in points, where there are many labels
 _GAP = 1.4  # distance between two labels, in heights of their letters
 _NEAR = 2.5  # longest distance, in gaps, for a thin line from a line to its label
 _CHARACTER = 0.52  # mean width of a letter, in heights
@@ -161,7 +187,7 @@ class LineLabel:
     detail: str = ""
 
 
-def label_width(names: Sequence[object], detail: int = 0) -> float:
+def label_width(names: Collection[object], detail: int = 0) -> float:
     """Width of a column of labels, in inches; `detail` is the number of letters after a name."""
     longest = max((len(name) for name in short_names(names)), default=0) + detail
     return (longest * _CHARACTER * SIZE + 34) / 72
@@ -174,18 +200,14 @@ def label_lines(ax: Axes, labels: Sequence[LineLabel]) -> None:
     """
     short = short_names(label.name for label in labels)
     names = [f"{name}{label.detail}" for name, label in zip(short, labels, strict=True)]
-    figure: Any = ax.figure
-    # Without a layout engine nothing makes room beside the axes.
-    if figure.get_layout_engine() is None:
+    if _figure(ax).get_layout_engine() is None:
         _legend(ax, names, labels)
         return
-    points = ax.get_window_extent().height / figure.dpi * 72
-    size = float(np.clip(points / (_GAP * max(len(labels), 1)), _LEAST, SIZE))
-    gap = _GAP * size / points
+    size, gap = label_size(ax, len(labels))
     heights = np.array([_fraction(ax, label.end) for label in labels])
     targets = np.where(np.isnan(heights), 0.04, heights)
     # Where lines end at the same height, the one with the higher mean gets the higher label.
-    order = np.lexsort(([label.middle for label in labels], np.round(targets / gap)))
+    order = np.lexsort((np.array([label.middle for label in labels]), np.round(targets / gap)))
     targets[order] = np.maximum.accumulate(targets[order] + 1e-9 * np.arange(targets.size))
     beside: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
     for name, label, end, height in zip(names, labels, heights, spaced(targets, gap), strict=True):
@@ -197,6 +219,31 @@ def label_lines(ax: Axes, labels: Sequence[LineLabel]) -> None:
         ax.plot([1.035, 1.10], [height, height], label="_sample", **sample, **beside)
         style: dict[str, Any] = {"va": "center", "fontsize": size, "color": INK, "gid": LABEL_GID}
         ax.text(1.115, height, name, transform=ax.transAxes, **style)
+
+
+def label_size(ax: Axes, n_labels: float) -> tuple[float, float]:
+    """Size of letters that so many labels above each other may have, and their distance.
+
+    The size is in points, the distance a fraction of the height of the axes.
+    """
+    points = size_in_points(ax)[1]
+    size = float(np.clip(points / (_GAP * max(n_labels, 1)), LEAST, SIZE))
+    return size, _GAP * size / points
+
+
+def size_in_points(ax: Axes) -> tuple[float, float]:
+    """Width and height of the axes in points, before a layout engine makes room for labels."""
+    box, dpi = ax.get_window_extent(), _figure(ax).dpi
+    return box.width / dpi * 72, box.height / dpi * 72
+
+
+def _figure(ax: Axes) -> Any:
+    return ax.figure
+
+
+def text_width(text: str, size: float) -> float:
+    """The usual width of a text in points; of several lines the width of the longest."""
+    return max(map(len, text.split("\n"))) * _CHARACTER * size
 
 
 def spaced(targets: FloatArray, gap: float) -> FloatArray:

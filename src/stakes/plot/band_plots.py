@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stakes._arithmetic import round_above
 from stakes._check import FloatArray
+from stakes._text import number
 from stakes._value import Value, record
 from stakes.plot._style import (
     GREY,
     INK,
+    MOST_BANDS,
     LineLabel,
     as_text,
     axes_for,
@@ -20,14 +23,18 @@ from stakes.plot._style import (
     label_lines,
     label_width,
     short_names,
+    size_in_points,
     styles,
+    text_width,
+    write_note,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_INSIDE = 0.88, 0.86  # shares of width and height of its cell that a panel takes
-_FLOOR = -0.24  # bottom of the strip of case counts below a reliability diagram
+_INSIDE = 0.88, 0.82  # shares of width and height of its cell that a panel takes
+_TITLE = 8.0  # size of the title of a panel, in points
+_FLOOR = -0.24  # bottom of the strip of case counts below a reliability diagram that ends at 1
 _WIDER, _WIDEST = 2.0, 6.0  # extra width, in points, of a line below another, and in all
 _REFERENCES = (("#555555", (0, (1, 1.2))), (INK, "-"), (GREY, "-"))
 
@@ -79,7 +86,8 @@ def banded_lines(
 ) -> Axes:
     """Draw lines with bands and write their names beside them.
 
-    Where lines coincide, the first is the widest, so that all of them can be seen.
+    More than six bands would hide each other, and none of them is drawn. Where lines coincide, the
+    first is the widest, so that all of them can be seen.
 
     Parameters
     ----------
@@ -108,7 +116,7 @@ def banded_lines(
     bands = sum(line.low is not None for line in lines)
     for line in sorted(lines, key=lambda line: not line.reference):
         style = drawn[id(line)]
-        if line.low is not None and line.high is not None:
+        if line.low is not None and line.high is not None and bands <= MOST_BANDS:
             ax.fill_between(
                 line.x,
                 line.low,
@@ -129,17 +137,13 @@ def banded_lines(
     ax.set_xlim(min(domain[0] for domain in domains), max(domain[1] for domain in domains))
     ax.set_ylim(*ylim)
     finish(ax, x=x, y=y, legend=False)
-    _write_note(ax, note)
+    write_note(ax, note)
     labels = [
         LineLabel(line.name, drawn[id(line)], line.y[-1], float(np.mean(line.y)), line.detail)
         for line in lines
     ]
     label_lines(ax, [*labels, *(LineLabel(name, vertical) for name in verticals or ())])
     return ax
-
-
-def _write_note(ax: Axes, note: str) -> None:
-    ax.set_title(note, loc="left", fontsize=7, color="#666666")
 
 
 def _line_styles(lines: Sequence[BandedLine]) -> dict[int, dict[str, Any]]:
@@ -209,8 +213,9 @@ def reliability_panels(
     """Draw a panel for each model and class, side by side, so that bands do not overlap.
 
     Dots are bins with their intervals, the line is the smooth curve with its band, and bars at the
-    bottom show the number of cases in each bin; the largest number is written out. Several panels
-    are drawn inside `ax`, whose own axes are then hidden.
+    bottom show the number of cases in each bin; the largest number is written out. Each axis ends
+    at a round number above all dots and lines; intervals may go beyond. Several panels are drawn
+    inside `ax`, whose own axes are then hidden.
 
     Parameters
     ----------
@@ -234,21 +239,22 @@ def reliability_panels(
     rows = -(-len(panels) // columns)
     size = (3.6, 3.7) if len(panels) == 1 else (1.9 * columns + 0.5, 2.45 * rows + 0.4)
     ax = axes_for(ax, size=size)
-    _write_note(ax, note)
+    write_note(ax, note)
+    ends = _ends(panels)
     x, y = "predicted probability", "observed share"
     if len(panels) == 1:
-        _reliability_panel(ax, panels[0], every=True)
+        _reliability_panel(ax, panels[0], ends, every=True)
         return finish(ax, x=x, y=y, legend=False)
     ax.set_axis_off()
     ax.title.set_visible(True)
     middle = (columns - 1) // 2  # the column below which the common label is centred
     centre = 0.5 if columns % 2 else 0.5 + 0.5 / _INSIDE[0]
-    names = short_names((panel.name for panel in panels), 24)
+    names = _titles(ax, panels, columns)
     for place, panel in enumerate(panels):
         row, column = divmod(place, columns)
         inset = ax.inset_axes(_box(row, column, rows, columns))
-        _reliability_panel(inset, panel, every=False)
-        inset.set_title(names[place], fontsize=8, pad=3)
+        _reliability_panel(inset, panel, ends, every=False)
+        inset.set_title(names[place], fontsize=_TITLE, pad=3)
         inset.tick_params(labelsize=6.5, pad=1.5)
         below = place + columns >= len(panels)
         inset.tick_params(labelbottom=below, labelleft=column == 0)
@@ -268,10 +274,41 @@ def _box(row: int, column: int, rows: int, columns: int) -> tuple[float, float, 
     return left + column * width, bottom + (rows - 1 - row) * height, *inside
 
 
-def _reliability_panel(ax: Axes, panel: ReliabilityPanel, *, every: bool) -> None:
-    colour = "#0072B2"
-    ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, label="_diagonal")
-    _count_bars(ax, panel, every=every)
+def _titles(ax: Axes, panels: Sequence[ReliabilityPanel], columns: int) -> list[str]:
+    """Names of panels, shortened to two lines that are as wide as a panel and the gap beside it."""
+    wide = _box(0, 0, 1, columns)[2] / _INSIDE[0] * size_in_points(ax)[0]
+    room = max(int(wide / text_width("x", _TITLE)), 8)
+    return [_in_two_lines(name, room) for name in short_names((p.name for p in panels), 2 * room)]
+
+
+def _in_two_lines(name: str, room: int) -> str:
+    """A name that is longer than the room, broken at the space that is nearest to its middle."""
+    if len(name) <= room:
+        return name
+    middle = (len(name) + 1) // 2
+    spaces = [k for k in range(len(name) - room - 1, room + 1) if name[k : k + 1] == " "]
+    at = min(spaces, key=lambda k: abs(k - middle), default=middle)
+    return f"{name[:at]}\n{name[at:].lstrip()}"
+
+
+def _ends(panels: Sequence[ReliabilityPanel]) -> tuple[float, float]:
+    """Where the axes of probabilities and of shares end, which is not before the former."""
+    scores = _largest([p.scores for p in panels], [p.smooth_scores for p in panels])
+    shares = _largest([p.shares for p in panels], [p.smooth for p in panels])
+    return round_above(scores), round_above(max(scores, shares))
+
+
+def _largest(*parts: list[FloatArray]) -> float:
+    values = np.concatenate([values for part in parts for values in part])
+    return float(np.max(values, initial=0.0, where=np.isfinite(values)))
+
+
+def _reliability_panel(
+    ax: Axes, panel: ReliabilityPanel, ends: tuple[float, float], *, every: bool
+) -> None:
+    colour, (right, top) = "#0072B2", ends
+    ax.plot([0, right], [0, right], color=GREY, linewidth=0.8, label="_diagonal")
+    _count_bars(ax, panel, ends, every=every)
     ax.fill_between(
         panel.smooth_scores,
         panel.smooth_low,
@@ -283,31 +320,36 @@ def _reliability_panel(ax: Axes, panel: ReliabilityPanel, *, every: bool) -> Non
     )
     ax.plot(panel.smooth_scores, panel.smooth, color=colour, linewidth=1.4, label="smooth")
     ax.vlines(panel.scores, panel.low, panel.high, color=INK, linewidth=0.8, label="_intervals")
-    ax.plot(
-        panel.scores,
-        panel.shares,
-        color=INK,
-        linestyle="none",
-        marker="o",
-        markersize=3,
-        label="bins",
-    )
-    ax.set(xlim=(-0.02, 1.02), ylim=(_FLOOR - 0.02, 1.02), aspect="equal")
-    ax.spines["left"].set_bounds(0, 1)
-    ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-    ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+    dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3}
+    ax.plot(panel.scores, panel.shares, color=INK, label="bins", **dots)
+    ax.set_xlim(-0.02 * right, 1.02 * right)
+    ax.set_ylim((_FLOOR - 0.02) * top, 1.02 * top)
+    ax.set_aspect(right / top)
+    ax.spines["left"].set_bounds(0, top)
+    for axis, end in ((ax.xaxis, right), (ax.yaxis, top)):
+        axis.set_ticks([0, end / 2, end], ["0", number(end / 2), number(end)])
 
 
-def _count_bars(ax: Axes, panel: ReliabilityPanel, *, every: bool) -> None:
+def _count_bars(
+    ax: Axes, panel: ReliabilityPanel, ends: tuple[float, float], *, every: bool
+) -> None:
     """Draw the number of cases of each bin as bars; small panels print only the largest number."""
-    tops = _FLOOR + 0.14 * panel.weights / max(panel.weights.max(initial=0.0), 1e-300)
-    width = 7 if every else 3.5
-    ax.vlines(panel.scores, _FLOOR, tops, color="#BBBBBB", linewidth=width, label="_bin counts")
-    shown = range(panel.weights.size) if every else [int(np.argmax(panel.weights))]
-    for k in shown:
-        at = panel.scores[k] if every else np.clip(panel.scores[k], 0.06, 0.94)
-        count = f"{panel.weights[k]:.4g}" if panel.weights[k] < 1e4 else f"{panel.weights[k]:.1e}"
-        ax.text(at, tops[k] + 0.01, count, ha="center", va="bottom", fontsize=5.5, color="#555555")
+    (right, top), most = ends, max(panel.weights.max(initial=0.0), 1e-300)
+    tops = (_FLOOR + 0.14 * panel.weights / most) * top
+    style: dict[str, Any] = {"color": "#BBBBBB", "linewidth": 7 if every else 3.5}
+    ax.vlines(panel.scores, _FLOOR * top, tops, label="_bin counts", **style)
+    written: dict[str, Any] = {"va": "bottom", "fontsize": 5.5, "color": "#555555"}
+    for k in range(panel.weights.size) if every else [int(np.argmax(panel.weights))]:
+        at = panel.scores[k] if every else np.clip(panel.scores[k], 0.06 * right, 0.94 * right)
+        ax.text(at, tops[k] + 0.01 * top, _count(panel.weights[k]), ha="center", **written)
+
+
+def _count(cases: float) -> str:
+    """A number of cases in little room: three digits in thousands or millions if it is long."""
+    if cases < 1e4:
+        return number(cases)
+    size, letter = (1e3, "k") if cases < 1e6 else (1e6, "M")
+    return f"{number(cases / size, 3)}{letter}"
 
 
 # Costs of systems ---------------------------------------------------------------------------------
@@ -398,5 +440,5 @@ def cost_rows(
         tick.set_fontweight("bold" if row.best else "normal")
     ax.set_ylim(-0.7, len(names) - 0.3)
     ax.margins(x=0.08)
-    _write_note(ax, note)
+    write_note(ax, note)
     return finish(ax, x=x, y="", legend=False)

@@ -13,7 +13,7 @@ from stakes.calibration import Band, Reliability
 from stakes.curve import Curve
 from stakes.curves import DecisionCurve, DetectionErrorTradeoff, PrecisionRecall
 from stakes.limits import CapacityCurve, CoverageCurve
-from stakes.plot._style import GREY, INK, as_text, axes_for, finish, styles
+from stakes.plot._style import GREY, INK, as_text, axes_for, finish, styles, write_note
 from stakes.tally import ScoreTable
 from stakes.thresholds import BestThreshold
 
@@ -184,7 +184,7 @@ def _over_shares(
     **drawn: Any,
 ) -> Axes:
     """Draw lines over shares or proportions, from 0 to 1, one of which may be marked."""
-    ax = axes_for(ax)
+    ax = axes_for(ax, names=lines)
     for (name, style), line in zip(styles(lines), lines.values(), strict=True):
         ax.plot(*line, label=name, **style, **drawn)
     if at is not None:
@@ -227,7 +227,7 @@ def roc(
     >>> ax.get_xlabel()
     'false-alarm rate'
     """
-    ax = axes_for(ax, square=True)
+    ax = axes_for(ax, square=True, names=curves)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         corners = curve.columns()
@@ -272,7 +272,7 @@ def precision_recall(curves: Mapping[str, PrecisionRecall], *, ax: Axes | None =
     >>> ax.get_xlabel()
     'recall'
     """
-    ax = axes_for(ax, square=True)
+    ax = axes_for(ax, square=True, names=curves)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         ax.plot(curve.recall, curve.precision, label=name, drawstyle="steps-post", **style)
     ax.set(xlim=(0, 1.01), ylim=(0, 1.02))
@@ -283,6 +283,9 @@ def detection_error_tradeoff(
     curves: Mapping[str, DetectionErrorTradeoff], *, ax: Axes | None = None
 ) -> Axes:
     """Draw miss rate over false-alarm rate, in percent on probit axes.
+
+    These have no place for rates of 0 and 100 %. A score that has no other rates, because it is
+    perfect or constant, is named above the axes.
 
     Parameters
     ----------
@@ -303,15 +306,24 @@ def detection_error_tradeoff(
     >>> len(detection_error_tradeoff(lines, ax=Figure().subplots()).lines)
     1
     """
-    ax = axes_for(ax, square=True)
+    ax = axes_for(ax, square=True, names=curves)
+    missing: list[str] = []
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         finite = np.isfinite(curve.false_alarm_probit) & np.isfinite(curve.miss_probit)
-        ax.plot(curve.false_alarm_probit[finite], curve.miss_probit[finite], label=name, **style)
+        x, y = curve.false_alarm_probit[finite], curve.miss_probit[finite]
+        if x.size:
+            ax.plot(x, y, label=name, marker="o" if x.size == 1 else None, **style)
+        else:
+            missing.append(name)
     # Percentages to mark, and the normal quantiles at which they lie.
     percent = {0.1: -3.0902, 1: -2.3263, 5: -1.6449, 20: -0.8416, 50: 0.0, 80: 0.8416, 95: 1.6449}
     labels = [f"{p:g}" for p in percent]
     ax.set_xticks(list(percent.values()), labels)
     ax.set_yticks(list(percent.values()), labels)
+    if missing:
+        more = [f"{len(missing) - 2} more"] if len(missing) > 2 else []
+        why = "at every threshold a rate is 0 %, 100 % or undefined"
+        write_note(ax, f"not drawn: {', '.join([*missing[:2], *more])}\n({why})")
     ax.grid(color=GREY, alpha=0.3, linewidth=0.5)
     return finish(ax, x="false-alarm rate, %", y="miss rate, %", legend=True)
 
@@ -344,7 +356,7 @@ def decision_curves(
     >>> ax.get_xlabel()
     'threshold probability'
     """
-    ax = axes_for(ax)
+    ax = axes_for(ax, names=[*curves, "all", "nobody"])
     first = next(iter(curves.values()))
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         _net_benefit(ax, curve.net_benefit, label=name, **style)
@@ -385,7 +397,7 @@ def gains(curves: Mapping[str, Curve], *, ax: Axes | None = None) -> Axes:
     >>> gains({"forest": gains_curve(table)}, ax=Figure().subplots()).get_ylabel()
     'share of positives found'
     """
-    ax = axes_for(ax, square=True)
+    ax = axes_for(ax, square=True, names=curves)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         corners = curve.columns()

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray
+from stakes._text import number, whole_percent
 from stakes.audit import HEXAGON, Disagreement
 from stakes.errors import InputError
-from stakes.plot._style import GREY, INK, as_text, axes_for, finish, short, styles
+from stakes.plot._style import (
+    GREY,
+    INK,
+    SIZE,
+    as_text,
+    axes_for,
+    finish,
+    label_size,
+    short,
+    short_names,
+    size_in_points,
+    spaced,
+    styles,
+    text_width,
+    write_note,
+)
+from stakes.plot._table_cells import TableCells
 from stakes.problem import Problem
 from stakes.regions import Regions
 from stakes.tally import Counts
@@ -19,11 +36,16 @@ from stakes.tally import Counts
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_SMALLER = 0.85  # of their height is left to axes once there are names beside them
+
 
 def decision_table(
     counts: Counts, *, shares: FloatArray | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw counts by class and decision, shaded by their share of the class.
+
+    A new figure is as large as its numbers need, up to 12 inches. Cells without enough room for
+    legible numbers have none, and long names are shortened.
 
     Parameters
     ----------
@@ -47,22 +69,43 @@ def decision_table(
     values = counts.values
     if shares is not None:
         shares = _shaped("shares", shares, values.shape)
-    ax = axes_for(ax)
+    room = 28 if ax is None else int(size_in_points(axes_for(ax))[0] / 3 / text_width("x", SIZE))
+    rows, columns = (
+        short_names(labels or range(size), min(max(room, 8), 28))
+        for labels, size in zip((counts.classes, counts.decisions), values.shape, strict=True)
+    )
+    cells = TableCells(_cell_texts(values, shares), rows, columns)
+    ax = axes_for(ax, size=cells.figure)
     rates = values / np.maximum(values.sum(axis=1, keepdims=True), 1e-300)
     ax.imshow(rates, cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
-    for (k, d), count in np.ndenumerate(values):
-        text = f"{count:.6g}"
-        if shares is not None and shares.sum() > 0:
-            text += f"\n{100 * shares[k, d] / shares.sum():.3g} % of cost"
-        dark = rates[k, d] > 0.8
-        ax.text(
-            d, k, text, ha="center", va="center", color="white" if dark else INK, fontsize="small"
-        )
-    classes = counts.classes or tuple(range(counts.n_classes))
-    decisions = counts.decisions or tuple(range(counts.n_decisions))
-    ax.set_xticks(range(len(decisions)), [as_text(label) for label in decisions])
-    ax.set_yticks(range(len(classes)), [as_text(label) for label in classes])
+    _write_cells(ax, cells, rates)
     return finish(ax, x="decision", y="true class", legend=False)
+
+
+def _cell_texts(values: FloatArray, shares: FloatArray | None) -> list[list[str]]:
+    """The number of cases in each cell and, below it, its share of the total cost."""
+    if shares is None or not shares.sum() > 0:
+        return [[number(count, 6) for count in row] for row in values]
+    pairs = zip(values, shares / shares.sum(), strict=True)
+    return [
+        [f"{number(n, 6)}\n{whole_percent(share)}" for n, share in zip(*pair, strict=True)]
+        for pair in pairs
+    ]
+
+
+def _write_cells(ax: Axes, cells: TableCells, rates: FloatArray) -> None:
+    """Write the texts of the cells, where there is room, and the names of rows and columns."""
+    cell = cells.inside(size_in_points(ax))
+    size, (of_rows, of_columns) = cells.text_size(cell), cells.name_sizes(cell)
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
+    for (k, d), rate in np.ndenumerate(rates) if size else ():
+        ax.text(d, k, cells.texts[k][d], color="white" if rate > 0.8 else INK, **style)
+    if size and "\n" in cells.texts[0][0]:
+        write_note(ax, "cases, and their share of the total cost")
+    slanted: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    turned = slanted if cells.are_wide(cell[0]) else {}
+    ax.set_yticks(range(len(cells.rows)), cells.rows, fontsize=of_rows)
+    ax.set_xticks(range(len(cells.columns)), cells.columns, fontsize=of_columns, **turned)
 
 
 def _shaped(name: str, values: object, shape: tuple[int | None, ...]) -> FloatArray:
@@ -142,13 +185,14 @@ def regions_map(
     >>> regions_map(regions, ax=Figure().subplots()).get_ylabel()
     'share of positives'
     """
-    ax = axes_for(ax, square=True)
+    ax = axes_for(ax, square=True, names=regions.models)
     c = np.linspace(0, 1, 201)
-    colours = {name: style["color"] for name, style in styles(regions.models)}
+    looks = zip(regions.models, styles(regions.models), strict=True)
+    colours = {model: style["color"] for model, (_, style) in looks}
     labelled: set[str] = set()
     for part in regions.parts:
-        name = ", ".join(map(str, part.cheapest))
-        colour = colours.get(as_text(part.cheapest[0]), GREY) if part.cheapest else GREY
+        name = short(", ".join(map(str, part.cheapest)))
+        colour = colours.get(part.cheapest[0], GREY) if part.cheapest else GREY
         label = None if name in labelled else as_text(name)
         labelled.add(name)
         low, high = _share_at(c, part.high), _share_at(c, part.low)
@@ -195,11 +239,12 @@ def utility_hexagon(
     ax.fill(*outline.T, color=GREY, alpha=0.12, linewidth=0)
     ax.plot(*closed.T, color=GREY, linewidth=1)
     ax.plot(0, 0, marker="+", color=GREY)
-    ax.annotate("accuracy", (0, 0), xytext=(4, 4), textcoords="offset points", fontsize="small")
-    for (name, style), problem in zip(styles(problems), problems.values(), strict=True):
-        point = problem.utility_coordinates
-        ax.plot(*point, marker="o", color=style["color"])
-        ax.annotate(name, point, xytext=(5, -10), textcoords="offset points", fontsize="small")
+    points = [np.zeros(2)]
+    for (_, style), problem in zip(styles(problems), problems.values(), strict=True):
+        points.append(np.asarray(problem.utility_coordinates))
+        ax.plot(*points[-1], marker="o", color=style["color"])
+    # Names are about as long as half of the axes.
+    _name_points(ax, ["accuracy", *short_names(problems, 20)], np.array(points))
     ax.set_aspect("equal")
     return finish(
         ax,
@@ -207,3 +252,18 @@ def utility_hexagon(
         y="being wrong hurts less\n← first class    second class →",
         legend=False,
     )
+
+
+def _name_points(ax: Axes, names: Sequence[str], points: FloatArray) -> None:
+    """Write names towards the middle of the axes, as far below each other as their letters need."""
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    # The names may make the axes smaller.
+    size, gap = label_size(ax, len(names) / _SMALLER)
+    heights = (points[:, 1] - low) / (high - low)
+    apart = low + spaced(heights, gap / _SMALLER) * (high - low)
+    leader = {"arrowstyle": "-", "color": GREY, "linewidth": 0.5}
+    style: dict[str, Any] = {"va": "center", "fontsize": size, "arrowprops": leader}
+    for name, (x, y), height in zip(names, points.tolist(), apart, strict=True):
+        side, ha = (1, "left") if x <= (left + right) / 2 else (-1, "right")
+        at = x + 0.05 * side * (right - left), height
+        ax.annotate(name, (x, y), xytext=at, ha=ha, **style)
