@@ -145,13 +145,13 @@ function referencesOf({ noModel, naive, cheapestConstant, perfect }) {
     reported: [cost, NaN, NaN],
     reportedShare: [normalized, NaN, NaN],
   });
-  const [one, none] = naive.cost === perfect ? [NaN, NaN] : [1, 0];
+  const [whole, none] = naive.cost === perfect ? [NaN, NaN] : [1, 0];
   return [
     ...(noModel ? [noModel] : []),
-    ...(keepsLimits(naive.decision) ? [withoutInterval(`always ${decisions[naive.decision]}`, naive.cost, one)] : []),
+    ...(keepsLimits(naive.decision) ? [withoutInterval(`always ${decisions[naive.decision]}`, naive.cost, whole)] : []),
     ...(keepsLimits(cheapestConstant.decision)
       ? []
-      : [withoutInterval(`always ${decisions[cheapestConstant.decision]} (breaks a limit)`, cheapestConstant.cost, one)]),
+      : [withoutInterval(`always ${decisions[cheapestConstant.decision]} (breaks a limit)`, cheapestConstant.cost, whole)]),
     ...(Number.isNaN(number(DATA.perfect)) ? [] : [withoutInterval("perfect decisions", perfect, Number.isNaN(perfect) ? NaN : none)]),
   ];
 }
