@@ -166,6 +166,14 @@ def test_regions_and_margins_say_that_the_decisions_stay():
     assert sum(title.startswith("Where each system wins") for title in titles) == 3
 
 
+def test_a_prior_of_three_moves_the_others_in_proportion_and_the_text_says_so():
+    y = np.arange(90) % 3
+    models = {"a": Decisions(y), "b": Decisions(y[::-1])}
+    report = evaluate(y, models, Problem(1 - np.eye(3)), calibrator=None)
+    (text,) = part(report, "Where each system wins").sentences
+    assert "where this prior moves, and the others keep their proportions" in text
+
+
 def test_the_nearest_margins_come_first_by_their_factor_and_costs_of_zero_last():
     report = report_of(FRAUD)
     factors = {margin.what: margin.log_factor for margin in report.margins}

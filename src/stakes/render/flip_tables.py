@@ -38,6 +38,8 @@ def region_sections(report: Report) -> Iterator[Section]:
         columns = [spans, [few_names(part.cheapest, NAME) for part in regions.parts]]
         header: tuple[str, ...] = (middle(regions.axis, NAME), "cheapest")
         text = "where only this number moves"
+        if regions.axis.startswith("prior of ") and report.problem.n_classes > 2:
+            text = "where this prior moves, and the others keep their proportions"
         if len(zones) == len(spans) - 1:  # zones are unknown where cases have costs of their own
             columns.append([*zones, ""])
             header = (*header, "cannot tell from the next")
