@@ -32,6 +32,7 @@ from stakes.measures import error_rate, expected_cost, f_beta, informedness, nor
 from stakes.problem import Problem
 from stakes.simulate import gaussian_classes
 from stakes.tally import ScoreTable
+from stakes.thresholds import ScoreFixed
 
 
 def population(variance, step=1e-3, reach=9.0):
@@ -390,3 +391,13 @@ def test_tables_with_and_without_leading_axes_have_functions_of_their_own():
 def test_parts_of_a_segment_are_on_its_line_also_where_it_is_vertical(first, second, straight):
     cuts: Any = SimpleNamespace(between=lambda start, end: second if start else first)
     assert _on_the_line(cuts, 0, 1, 2) is straight
+
+
+def test_scores_of_minus_infinity_are_cut_off_by_the_lowest_finite_number():
+    """Only the threshold that takes all cases is -inf; the table has the same thresholds."""
+    table = ScoreTable.from_scores([0, 1, 1], [-np.inf, 0, 1])
+    (optimum,) = implied_costs(table, FAMILIAR["accuracy"], scale=LogOdds()).optima
+    assert optimum.threshold == table.thresholds[1] == -np.finfo(np.float64).max
+    assert ScoreFixed(optimum.threshold).expected_counts(table).values.tolist() == [[1, 0], [0, 2]]
+    always = costs_of_threshold(table, -np.inf, scale=LogOdds())
+    assert (always.threshold, always.below) == (-np.inf, -np.finfo(np.float64).max)

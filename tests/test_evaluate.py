@@ -18,6 +18,7 @@ from stakes import (
     Problem,
     Report,
     Scores,
+    ScoreTable,
     bayes_decision_indices,
     bayes_decisions,
     best_threshold,
@@ -901,3 +902,23 @@ def test_invalid_models_are_refused():
         few(y, models["good"] * 10, FRAUD)
     with pytest.raises(InputError, match="must be those of the problem"):
         few(y, Posteriors(np.eye(2)[y], classes=["legit", "other"]), FRAUD)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_threshold_of_minus_infinity_takes_scores_of_minus_infinity_too(weighted):
+    """Log-odds of probabilities of zero are such scores; a finite score below all is the twin."""
+    y, rng = np.array([0, 1] * 50), np.random.default_rng(0)
+    scores = np.where(np.arange(100) < 20, -np.inf, y + rng.normal(size=100))
+    weights = rng.integers(1, 4, 100) / 2 if weighted else None
+    problem = Problem.binary(false_alarm=1, miss=9)
+    best = best_threshold(ScoreTable.from_scores(y, scores, weights=weights), problem)
+    report, twin = (
+        evaluate(y, Scores(shown), problem, weights=weights, calibrator=None)
+        for shown in (scores, np.maximum(scores, -1e9))
+    )
+    tuned = report.system("model (tuned)")
+    assert tuned.threshold == best.threshold == -np.inf
+    assert tuned.counts.values[:, 0].sum() == 0
+    assert tuned.cost.value == pytest.approx(best.cost)
+    assert [each.cost for each in report.systems] == [each.cost for each in twin.systems]
+    assert report.verdict.sentences == twin.verdict.sentences

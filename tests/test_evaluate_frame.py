@@ -445,3 +445,19 @@ def test_nobody_who_passed_a_calibrator_is_told_to_pass_one():
     texts = [caveat.text for caveat in report.caveats]
     assert any("only Affine(), Temperature()" in text for text in texts)
     assert not any("Pass a calibrator" in text for text in texts)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_tuned_threshold_of_minus_infinity_takes_every_score_in_engines_too(engine):
+    scores = np.where(np.arange(N) % 5 == 0, -np.inf, FRAUD + RNG.normal(size=N))
+    rows = pl.DataFrame({"y": FRAUD.astype(int), "s": scores, "k": np.arange(N)})
+    asked: dict[str, Any] = {"y_true": "y", "models": {"m": Scores("s")}, "key": "k"}
+    problem = Problem.binary(false_alarm=1, miss=99)
+    arrays, tallied = (
+        evaluate_frame(rows, problem, **asked, calibrator=None, engine=each)
+        for each in ("numpy", engine)
+    )
+    assert arrays.system("m (tuned)").threshold == -np.inf
+    for system in arrays.systems:
+        assert tallied.system(system.name).counts == system.counts
+        assert system.counts.values[:, 0].sum() == 0

@@ -13,6 +13,7 @@ from stakes._check import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "LARGEST_WHOLE",
+    "above",
     "are_whole",
     "least",
     "least_shares",
@@ -38,6 +39,15 @@ def ratio(part: npt.ArrayLike, whole: npt.ArrayLike, out: FloatArray | None = No
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         quotient: FloatArray = np.divide(part, whole, out=out)
     return quotient
+
+
+def above(scores: FloatArray, threshold: float) -> BoolArray:
+    """Which scores (n,) a threshold decides as positive: those above it, and at -inf all of them.
+
+    >>> above(np.array([-np.inf, 0.5]), -np.inf), above(np.array([-np.inf, 0.5]), 0.5)
+    (array([ True,  True]), array([False, False]))
+    """
+    return np.asarray((scores > threshold) | (threshold == -np.inf))
 
 
 def least(values: FloatArray) -> BoolArray:

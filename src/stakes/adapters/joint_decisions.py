@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import combinations
-from math import prod
+from math import inf, prod
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -238,7 +238,9 @@ def with_systems(
     for place, rule in enumerate(rules.values()):
         model = by_name[rule.model]
         if rule.name == TUNED:
-            decided = whether(nw.col(model.score) > rule.threshold)
+            score, threshold = nw.col(model.score), rule.threshold
+            is_always = threshold == -inf  # which is below a score of -inf, too
+            decided = whether(score >= threshold if is_always else score > threshold)
         elif (refit := refits.get((rule.model, rule.name))) is not None:
             rows, decided = _refitted_decisions(rows, refit, model)
         else:

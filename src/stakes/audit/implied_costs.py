@@ -494,6 +494,8 @@ def _cuts(table: ScoreTable, scale: ScoreScale) -> _Cuts:
         )
     scores, weights = table.scores[occupied], table.weights[occupied]
     scale.refuse(scores)
+    # As in `ScoreTable.thresholds`, so that only the first cut is at -inf.
+    scores = np.maximum(scores, np.finfo(np.float64).min)
     return _Cuts(
         thresholds=np.concatenate([[-np.inf], scores]),
         below=np.concatenate([scores, [np.inf]]),

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import above
 from stakes._check import FloatArray
 from stakes._text import always, in_unit, number
 from stakes._value import record
@@ -162,7 +163,7 @@ def _best_words(cases: ScoredCases, name: str, best: BestThreshold) -> dict[str,
     """The mark and the name of the best threshold, or the one decision that is the best."""
     if np.isnan(best.threshold):
         return {}
-    taken = np.unique(cases.scores[name] > best.threshold)
+    taken = np.unique(above(cases.scores[name], best.threshold))
     if taken.size == 2:
         detail = f", best at {number(best.threshold, 3)}"
         return {"mark": (best.threshold, best.cost), "detail": detail}
@@ -191,7 +192,7 @@ def _charged_mean(
     size = max(_BLOCK // scores.size, 1)
     for start in range(0, thresholds.size, size):
         some = thresholds[start : start + size]
-        decided = {str(k): (scores > at).astype(np.intp) for k, at in enumerate(some)}
+        decided = {str(k): above(scores, at).astype(np.intp) for k, at in enumerate(some)}
         charges = charges_of(cases.cases, decided)
         losses, base = charges.losses, charges.base
         support = losses.costs_support(tuple(decided))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
-from stakes._arithmetic import table_of
+from stakes._arithmetic import above, table_of
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._value import record
 from stakes.calibration import (
@@ -499,7 +499,7 @@ def _tuned(scores: FloatArray, number: IntArray, folds: Folds) -> IntArray:
     decided = np.zeros(len(scores), dtype=np.intp)
     for fold in range(folds.count):
         in_fold = number == fold
-        decided[in_fold] = scores[in_fold] > _best(scores, cases, ~in_fold)
+        decided[in_fold] = above(scores[in_fold], _best(scores, cases, ~in_fold))
     return decided
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stakes._arithmetic import above
 from stakes._check import FloatArray, IntArray
 from stakes._value import record
 from stakes.calibration import Calibrator
@@ -116,7 +117,7 @@ class Predictions:
         array([0, 1])
         """
         if rule.name == TUNED:
-            return np.asarray(np.asarray(self.scores) > rule.threshold, dtype=np.intp)
+            return above(np.asarray(self.scores), rule.threshold).astype(np.intp)
         if rule.name in (AS_DECIDED, TUNED_APART):
             return np.asarray(self.decided if rule.name == AS_DECIDED else self.tuned_apart)
         if rule.name == RECALIBRATED:

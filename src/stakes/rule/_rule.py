@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import above
 from stakes._check import FloatArray, IntArray, Label
 from stakes._files import parsed, sealed, verify, write_whole
 from stakes._value import Value, record
@@ -412,7 +413,7 @@ class Rule(Value):
         return None
 
     def _above(self, scores: FloatArray) -> IntArray:
-        return np.asarray(scores > np.float64(self.threshold or 0.0), dtype=np.intp)
+        return above(scores, self.threshold or 0.0).astype(np.intp)
 
     def _of_scores(self, scores: FloatArray) -> IntArray:
         rows = scores if self.takes == SCORES else np.column_stack([1 - scores, scores])
