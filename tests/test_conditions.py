@@ -232,6 +232,7 @@ def test_frozen_scipy_distributions_are_taken_as_they_are():
         (lambda: Truncated(Uniform(), 1.5, 1.7), "^low must be one real number within"),
         (lambda: CostProportions(stats.norm()), r"must lie on \[0, 1\]; its support is"),
         (lambda: Skews(stats.bernoulli(0.5)), "must be a distribution on"),
+        (lambda: Continuous(stats.bernoulli(0.5)), "SciPy distribution with a density; got rv_d"),
         (lambda: CostProportions.from_costs([0, 0], [0, 0]), "must not be zero in every draw"),
         (lambda: CostProportions.from_costs([1, 2], [1]), "same cases"),
         (lambda: CostProportions.from_costs([-1], [1]), "zero or more"),

@@ -298,3 +298,9 @@ def test_cases_that_are_worth_more_by_their_class_are_decided_as_moved_posterior
     worth = cheapest_decisions(rows, problem.costs, None, class_ratios(old, new))
     assert np.array_equal(moved, np.array(problem.decisions)[worth])
     assert not np.array_equal(worth, cheapest_decisions(rows, problem.costs))
+
+
+def test_a_case_of_a_class_that_the_prior_excludes_is_nan_without_a_warning():
+    rows = posteriors_from_log_likelihoods([[-np.inf, 0.0], [0.0, 0.0]], [1, 0])
+    assert np.isnan(rows[0]).all()
+    assert rows[1].tolist() == [1, 0]

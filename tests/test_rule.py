@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,12 @@ from stakes import (
 )
 from stakes.calibration import (
     Affine,
+    BetaMap,
+    Identity,
     Isotonic,
     Logistic,
     Select,
+    Temperature,
     VectorScaling,
     from_json,
 )
@@ -508,3 +512,21 @@ def test_a_frame_without_columns_of_the_classes_is_told_how_to_name_those_that_i
     named = np.array(PAYMENTS.classes)[Y]
     with pytest.raises(InputError, match=r"columns of a frame are models, pass \{name: frame\["):
         evaluate(named, {"new": frame}, PAYMENTS, data=frame)
+
+
+def test_a_rule_with_a_threshold_of_minus_infinity_is_the_same_decision_for_all_scores():
+    rule = Rule(BINARY, "scores", threshold=-np.inf)
+    assert rule.decide([-np.inf, -1e300, 0.0, np.inf]).tolist() == ["act"] * 4
+    assert rule.cuts is not None
+    assert rule.cuts.at.size == 0
+    assert "always act" in repr(rule)
+    above = Rule(BINARY, "scores", threshold=-sys.float_info.max)
+    assert above.decide([-np.inf, -1e300]).tolist() == ["wait", "act"]
+
+
+@pytest.mark.parametrize("calibrator", [Affine(), BetaMap(), Identity(), Temperature()])
+def test_a_map_of_probabilities_makes_no_rule_of_raw_scores(calibrator):
+    y, scores = np.arange(40) % 3 == 0, np.linspace(0.01, 0.9, 40)
+    fitted = calibrator.fit(scores, y)
+    with pytest.raises(InputError, match=r"its map takes probabilities, for which takes is 'post"):
+        Rule(Problem.binary(false_alarm=1, miss=9, classes=[False, True]), "scores", map=fitted)

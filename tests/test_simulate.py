@@ -755,3 +755,8 @@ def test_within_a_cell_the_log_ratio_rises_no_further_than_its_bound():
             inside = _Cells(bells, (centres[:, None] + half * parts).ravel(), half)
             rise = inside.log_ratio(terms).reshape(30, 41).max(axis=1) - cells.log_ratio(terms)
             assert np.all(rise <= bound + 1e-12)
+
+
+def test_too_few_cases_for_any_class_are_refused_by_the_name_of_the_argument():
+    with pytest.raises(InputError, match=r"n_cases must be large enough .* 1 of these 2 classes"):
+        gaussian_classes(1, prior=[0.5, 0.5], variance=0.2, rng=np.random.default_rng(0))

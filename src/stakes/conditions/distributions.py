@@ -509,10 +509,10 @@ class Continuous(Distribution):
     frozen: Any
 
     def __post_init__(self) -> None:
-        if not callable(getattr(self.frozen, "support", None)):
+        if not _is_frozen(self.frozen):
             raise InputError(
-                f"frozen must be a frozen SciPy distribution; got {type(self.frozen).__name__}. "
-                f"Write Continuous(scipy.stats.beta(2, 3))."
+                f"frozen must be a frozen SciPy distribution with a density; got "
+                f"{type(self.frozen).__name__}. Write Continuous(scipy.stats.beta(2, 3))."
             )
         low, high = (float(bound) for bound in self.frozen.support())
         if not (low >= 0 and high <= 1):
@@ -548,11 +548,18 @@ class Continuous(Distribution):
         return np.asarray(right**order * mass - area)
 
 
+def _is_frozen(distribution: Any) -> bool:
+    """Whether this is a frozen SciPy distribution with a density, which counts do not have."""
+    return all(
+        callable(getattr(distribution, method, None)) for method in ("cdf", "pdf", "support")
+    )
+
+
 def as_distribution(name: str, distribution: Any) -> Distribution:
     """A `Distribution` as it is; a frozen SciPy distribution wrapped in `Continuous`."""
     if isinstance(distribution, Distribution):
         return distribution
-    if all(hasattr(distribution, method) for method in ("cdf", "pdf", "support")):
+    if _is_frozen(distribution):
         return Continuous(distribution)
     raise InputError(
         f"{name} must be a distribution on [0, 1]; got {distribution!r}. Pass Uniform(), "

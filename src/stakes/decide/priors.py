@@ -37,7 +37,8 @@ def posteriors_from_log_odds(log_odds: object) -> FloatArray:
 def posteriors_from_log_likelihoods(log_likelihoods: object, prior: object) -> FloatArray:
     r"""Posteriors of shape (n, K) from log P(x | k), up to a constant per case, and a prior.
 
-    A class of prior zero gets posterior zero.
+    A class of prior zero gets posterior zero. A case is nan if all classes that it may belong to
+    have a prior of zero.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def posteriors_from_log_likelihoods(log_likelihoods: object, prior: object) -> F
             "Remove these rows, or repair the densities."
         )
     shares = _check.prior("prior", prior, tuple(range(values.shape[1])))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(softmax(values + np.log(shares), axis=1))
 
 

@@ -13,7 +13,7 @@ from stakes._check import FloatArray, IntArray, Labels
 from stakes.decide import label_array
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import DECISIONS, POSTERIORS, SCORES, WRAPPERS, Predicted
+from stakes.rows import DECISIONS, POSTERIORS, SCORES, WRAPPERS, Predicted, Scores
 
 
 def refuse_unusable(
@@ -25,6 +25,8 @@ def refuse_unusable(
         faults.append("scores are for two classes")
     if takes == SCORES and map is None and threshold is None:
         faults.append("scores need a map or a threshold")
+    if takes == SCORES and map is not None and shape[0] == 2 and not _takes_scores(map):
+        faults.append("its map takes probabilities, for which takes is 'posteriors'")
     if threshold is not None and (shape != (2, 2) or np.isnan(float(threshold))):
         faults.append("a threshold is a number between two decisions about two classes")
     allowed = 0 if takes == DECISIONS else 1
@@ -36,6 +38,14 @@ def refuse_unusable(
             f"is superfluous, or add what is missing.",
             argument="takes",
         )
+
+
+def _takes_scores(map: Any) -> bool:
+    try:
+        map(Scores(np.array([-1.0, 2.0])))
+    except InputError:
+        return False
+    return True
 
 
 def refuse_unpriced(problem: Problem, added: FloatArray | None) -> None:

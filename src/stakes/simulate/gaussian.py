@@ -194,7 +194,13 @@ class GaussianWorld(Value):
         (6, 2)
         """
         total = _check.number("n_cases", n_cases, low=1, high=_MOST)
-        return self.sample_each(np.rint(total * self.prior), rng=rng)
+        each = np.rint(total * self.prior)
+        if not each.any():
+            raise InputError(
+                f"n_cases must be large enough for a case of some class; {total:g} of these "
+                f"{self.n_classes} classes round to none of each. Draw more cases."
+            )
+        return self.sample_each(each, rng=rng)
 
     def sample_each(self, n_per_class: object, *, rng: np.random.Generator) -> SimulatedCases:
         """Draw this many cases of each class, class by class.
