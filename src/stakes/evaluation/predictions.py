@@ -117,6 +117,7 @@ class Predictions:
         array([0, 1])
         """
         if rule.name == TUNED:
+            assert rule.threshold is not None
             return above(np.asarray(self.scores), rule.threshold).astype(np.intp)
         if rule.name in (AS_DECIDED, TUNED_APART):
             return np.asarray(self.decided if rule.name == AS_DECIDED else self.tuned_apart)
