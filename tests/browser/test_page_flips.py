@@ -198,6 +198,7 @@ def test_the_prior_of_a_class_without_cases_flips_nothing(absent, opened):
     priors = {row["what"] for row in flips(page) if row["what"].startswith("prior")}
     assert priors == {"prior of a", "prior of b"}
     assert "prior of c" not in page.text("#nearest-flip")
+    assert "The share of c is not moved" in page.text("#flips-hint")
 
 
 @pytest.mark.slow

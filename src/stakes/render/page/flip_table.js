@@ -65,7 +65,8 @@ function flipsHint() {
     ? "Today’s choice is ruled out where the data can tell that something else is cheaper, or where it decides as something without a model does; what is recommended may change before, as a close call."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
   const twins = reading === "anew" && namesOfChoice(choiceNow()).length > 1 ? " A model as is and moved, by its probabilities converted to another prior, is one choice." : "";
-  return tied(`Each number moved alone. ${decided} ${certainty}${twins}${limitation} The nearest first, by the factor on a number; moves from or to zero last. Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `; of all ${ALL_MOVES} numbers, the ${MOST_MOVES} that make another system as cheap soonest` : ""}. Numbers move in steps: a change that lasts for less than one may be missed.`);
+  const absent = ABSENT.length ? ` The share of ${absentNames()} is not moved: without a case of it, what models cost there is not known.` : "";
+  return tied(`Each number moved alone. ${decided} ${certainty}${twins}${absent}${limitation} The nearest first, by the factor on a number; moves from or to zero last. Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `; of all ${ALL_MOVES} numbers, the ${MOST_MOVES} that make another system as cheap soonest` : ""}. Numbers move in steps: a change that lasts for less than one may be missed.`);
 }
 
 /** What was found of one kind, `change` or `flip`, on both sides of all numbers, the nearest first. */
@@ -145,7 +146,7 @@ const NEAR = Math.log(10); // a change of a number by a larger factor is not cal
 /** The nearest change of the recommendation, and where the choice is ruled out, in words. */
 function nearestInWords([change], [flip], choice) {
   const when = READINGS[reading];
-  if (!change) return `none, ${when}: no number that is moved alone changes this within the range searched.`;
+  if (!change) return noChange(when, " within the range searched");
   const moved = (to) => `the ${to.move.name} ${movesTo(to, `from ${nowText(to.move)} `)}${farFromNow(to)}`;
   const begin = change.relative <= NEAR ? `${when}, ` : `none near, ${when}: `;
   if (change.isClear) return `${begin}${choice} stays the choice until ${moved(change)}; then ${inWords(change.possible, choice)}.`;

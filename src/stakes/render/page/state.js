@@ -215,7 +215,8 @@ function allowedConstant(costs, prior) {
 
 /** The cheapest option without a model: a constant decision, or deciding by each case's costs. */
 function bestWithoutModel(naive, noModel, slack) {
-  if (LIMITED && DATA.unaided === null) return { name: null, phrase: null, cost: NaN }; // everything breaks a limit
+  // everything breaks a limit, or cases have costs of their own and a class has none
+  if ((LIMITED && DATA.unaided === null) || Number.isNaN(naive.cost)) return { name: null, phrase: null, cost: NaN };
   if (noModel && noModel.cost < naive.cost - slack) {
     const phrase = "deciding without a model by each case’s costs and the prior";
     return { name: noModel.name, phrase, cost: noModel.cost };
