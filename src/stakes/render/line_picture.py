@@ -115,7 +115,7 @@ class _Frame:
         """A line with its points."""
         places = [(self.x(x), self.y(y)) for x, y in points]
         path = "L".join(f"{_short(x)} {_short(y)}" for x, y in places)
-        dots = "".join(f'<circle cx="{_short(x)}" cy="{_short(y)}" r="3.5"/>' for x, y in places)
+        dots = "".join(f'<circle cx="{_short(x)}" cy="{_short(y)}"/>' for x, y in places)
         return f'<path class="line {look}" d="M{path}"/><g class="dot {look}">{dots}</g>'
 
     def spot(self, lines: list[LinePoints], lower: bool, taken: list[_Spot]) -> _Spot:
