@@ -244,7 +244,9 @@ def test_the_nearest_change_and_the_nearest_flip_stand_in_the_verdict(name, open
     assert ", a close call." in text
     moves = rf"(rises|falls) from [\d.]+( %)? to {re.escape(written(last['what'], then))}"
     assert re.search(
-        rf"{re.escape(choice)} cannot be ruled out until the {last['what']} {moves}[;,]", text
+        rf" Apart from narrow ranges in between, {re.escape(choice)} cannot be ruled out until the "
+        rf"{last['what']} {moves}[;,]",
+        text,
     )
     times = then / last["now"]
     if last["what"].startswith("cost") and 0 < times < 0.9:

@@ -151,7 +151,7 @@ function nearestInWords([change], [flip], choice) {
   const begin = change.relative <= NEAR ? `${when}, ` : `none near, ${when}: `;
   if (change.isClear) return `${begin}${choice} stays the choice until ${moved(change)}; then ${inWords(change.possible, choice)}.`;
   const ruledOut = flip
-    ? `But for brief moments, ${choice} cannot be ruled out until ${moved(flip)}; then ${inWords(flip.possible, choice)}.`
+    ? `Apart from narrow ranges in between, ${choice} cannot be ruled out until ${moved(flip)}; then ${inWords(flip.possible, choice)}.`
     : `No number that is moved alone rules out ${choice} within the range searched.`;
   return `${begin}${change.verdict} would be recommended once ${moved(change)}, a close call. ${ruledOut}`;
 }
