@@ -177,6 +177,21 @@ def test_the_box_at_the_sliders_says_how_sure_the_choice_is(viewport, opened, de
     assert " of 12" in page.text("#now")
 
 
+@pytest.mark.slow
+def test_the_box_at_the_sliders_has_the_digits_of_the_headline_and_of_its_interval(opened):
+    rng = np.random.default_rng(0)
+    y = (rng.random(600) < 0.2).astype(int)
+    odds = {name: rng.normal(r**2 * (y - 0.5), r) for name, r in (("new", 2.0), ("old", 1.5))}
+    models = {name: sigmoid(sharp + np.log(0.25)) for name, sharp in odds.items()}
+    page = opened(evaluate(y, models, Problem.binary(false_alarm=1e9, miss=7e9, unit="EUR")))
+    for share in (None, 0.1, 0.3, 0.5):
+        page.run("s => s && stakesPage.set({prior: [1 - s, s]})", share)
+        amount = page.text("#now .now-cost")
+        assert amount == page.text("#facts .fact:first-child b") + " EUR"
+        sentences = "#verdict-reported" if share is None else "#verdict-changed"
+        assert f"{amount} per case (95 %" in page.text(sentences)
+
+
 @pytest.mark.parametrize("name", ["demo", "amounts"])
 def test_the_box_stays_in_view_beside_any_number_of_sliders(name, opened, request):
     page = opened(request.getfixturevalue(name), viewport=WIDE)

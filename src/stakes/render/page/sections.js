@@ -36,9 +36,9 @@ function showVerdict() {
   byId("facts").replaceChildren(...factsOf(result).map(factNode));
   byId("rule-meaning").textContent = ruleMeaning(best);
   const [name, cost] = deploysModel
-    ? [best.name, expectedOf(result)[0]]
-    : [unaided.name ?? "not known", unaided.cost];
-  const amount = Number.isNaN(cost) ? "" : costInSentence(cost);
+    ? [best.name, expectedOf(result)]
+    : [unaided.name ?? "not known", [unaided.cost]];
+  const amount = Number.isNaN(cost[0]) ? "" : amountOf(cost);
   byId("now").replaceChildren(
     html("span", {}, "cheapest now"),
     html("b", { title: name }, name),
