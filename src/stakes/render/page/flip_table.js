@@ -118,10 +118,10 @@ function showFlipTable(rows, choice) {
     ],
   }));
   const heads = ["", "now", textCell("something else is recommended once it"), textCell("today’s choice is ruled out once it")];
-  // after a change more numbers may have something to say: rows that are never seen keep room for two
+  // after a change more numbers may have something to say: a row that is never seen keeps room, on a phone two
   const lengthOf = ({ cells }) => sum(cells.slice(2).map(({ text }) => (text.textContent ?? text).length));
   const longest = () => lines().sort((a, b) => lengthOf(b) - lengthOf(a));
-  const spare = () => longest().slice(0, Math.min(2, 2 * rows.length - changes.length));
+  const spare = () => longest().slice(0, Math.min(innerWidth > 620 ? 1 : 2, 2 * rows.length - changes.length));
   const table = (more) => (changes.length ? [tableOf(heads, [...lines(), ...more])] : []);
   const neverNote = html("p", { class: "hint foot" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
   const notes = never.length ? [neverNote] : [];
