@@ -380,6 +380,18 @@ def test_absurd_costs_are_kept_within_reason(typed, clinic, opened):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cost", "field"), [(1e9, "1e9"), (7.25e-9, "7.25e-9"), (123456789.0, "1.2346e8"), (40, "40")]
+)
+def test_a_long_cost_is_shown_without_needless_zeros(cost, field, clinic, opened):
+    page = opened(clinic)
+    page.run("cost => stakesPage.set({costs: [[0, cost], [8, 0]]})", cost)
+    box = page.page.get_by_role("spinbutton", name="cost of treat for well")
+    page.page.wait_for_function("box => Number(box.value) !== 1", arg=box.element_handle())
+    assert box.input_value() == field
+
+
+@pytest.mark.slow
 def test_a_prior_is_shown_short_and_edited_whole(digits, opened):
     page = opened(digits)
     share = page.run("() => stakesPage.state().prior[3]")
