@@ -304,6 +304,17 @@ def test_paper_has_no_words_about_typing_and_as_many_slices_as_the_screen(opened
 # Words -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
+def test_a_money_table_of_four_decisions_is_not_cut_on_a_wide_screen(opened):
+    y, models, _ = payments(400)
+    problem = Problem([[0, 1, 2, 5], [9, 4, 3, 0]], classes=["legit", "fraud"])
+    page = opened(evaluate(y, models, problem, replicates=20), viewport=WIDE)
+    widths = page.run(
+        "() => ['scrollWidth', 'clientWidth'].map(w => document.querySelector('#money')[w])"
+    )
+    assert widths[0] == widths[1]
+
+
 def test_the_chances_that_are_folded_away_are_mentioned(opened, demo):
     page = opened(demo)
     assert "The systems that are folded away have" in page.text("#chance-note")

@@ -15,17 +15,30 @@ const areFlipsKnown = () => knownFlips?.key === flipsKey();
 
 /** Say at once that what was found for other stakes is being searched again. */
 function showFlipsAge() {
-  if (!FLIPPED || !Number.isFinite(result.best.cost) || areFlipsKnown()) return;
+  if (!areFlipsSought() || areFlipsKnown()) return;
   document.body.classList.add("searching-flips", "searching-zones");
   showNearestChange("still being computed.");
 }
 
+/** Whether flips can be found: costs are defined, and not all zero. */
+const areFlipsSought = () =>
+  FLIPPED && Number.isFinite(result.best.cost) && (FACTORS || largest(result.costs.flat()) > 0);
+
+/** Leave nothing that was found for other stakes where nothing can be. */
+function forgetFlips() {
+  runInPieces([], () => {}); // ends the search
+  [knownFlips, searchedKey] = [null, null];
+  document.body.classList.remove("searching-flips", "searching-zones");
+  for (const id of ["prior-band", "proportion-band", "ratio-band"]) byId(id).replaceChildren();
+  saved.zones = [ZONES_HEAD];
+}
+
 /** Show flips, zones and the sentence in the verdict: start a search, or reuse its results. */
 function showFlips() {
-  const defined = FLIPPED && Number.isFinite(result.best.cost);
-  byId("flips-section").hidden = !defined;
-  byId("nearest-flip").hidden = !defined && FLIPPED;
-  if (!defined) return;
+  const sought = areFlipsSought();
+  byId("flips-section").hidden = !sought;
+  byId("nearest-flip").hidden = !sought && FLIPPED;
+  if (!sought) return FLIPPED && forgetFlips();
   const choice = choiceNow();
   byId("flips-hint").textContent = flipsHint();
   const key = flipsKey();
@@ -89,7 +102,7 @@ function farFromNow({ move: { k, d, now }, value }) {
   if (d === null || Math.abs(value - now) < 0.1 * now) return ""; // near enough to be seen
   if (now > 0 && value > 0) return value < 2 * now ? `, ${wholePercent(value / now)} of today’s` : `, ${short(value / now, 2)} times today’s`;
   const asMuch = decisions.filter((_, e) => e !== d && state.costs[k][e] === value);
-  return asMuch.length ? `, as much as ${asMuch[0]}` : "";
+  return asMuch.length ? `, as much as that of ${asMuch[0]}` : "";
 }
 
 const exactTextOf = ({ d }) => (d === null ? exactPercent : exact);
