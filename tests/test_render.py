@@ -411,6 +411,13 @@ def drawn(*points: tuple[float, float], marks: dict[float, str] | None = None) -
     return LinePicture("Cost", {"": points}, "share", "cost", marks or {}).svg()
 
 
+def ticks_of(picture: str, anchor: str) -> list[tuple[str, str, str]]:
+    """Places and names of the ticks whose text is anchored there."""
+    group = re.search(rf'<g class="tick" text-anchor="{anchor}">(.*?)</g>', picture)
+    assert group is not None
+    return re.findall(r'<text x="([\d.]+)" y="([-\d.]+)">([^<]*)<', group[1])
+
+
 @pytest.mark.parametrize(
     "costs", [(0.7, 0.6999999999999995), (0.3, 0.1 + 0.2), (0, 0), (-3, -3), (1e-99, 1e99)]
 )
@@ -437,16 +444,15 @@ def test_the_name_of_a_mark_stands_beside_it_where_there_is_room(share, side):
 def test_shares_are_written_below_the_axis():
     picture = drawn((0, 1), (1, 2))
     axis = re.search(r'<line class="axis" x1="[\d.]+" y1="([\d.]+)"', picture)
-    ticks = re.findall(r'<text class="tick" [^>]*y="([\d.]+)" text-anchor="middle"', picture)
     assert axis is not None
-    assert ticks
-    assert all(float(y) > float(axis[1]) for y in ticks)
+    assert ticks_of(picture, "middle")
+    assert all(float(y) > float(axis[1]) for _, y, _ in ticks_of(picture, "middle"))
 
 
 def test_the_first_and_the_last_tick_are_the_ends_of_the_axes():
     picture = drawn((0, 0), (1, 2))
     axis = re.search(r'<line class="axis" x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)"', picture)
-    shares = re.findall(r'class="tick" x="([\d.]+)" [^>]*middle">', picture)
+    shares = [x for x, _, _ in ticks_of(picture, "middle")]
     rules = re.findall(r'<line class="rule" [^>]*y1="([-\d.]+)"', picture)
     assert axis is not None
     assert (shares[0], rules[0], shares[-1]) == axis.groups()
@@ -459,8 +465,20 @@ def test_a_line_of_one_point_is_drawn():
 
 @pytest.mark.parametrize("costs", [(20000.1, 20000.4), (1.00001, 1.00002), (-7e6, -7e6 + 1)])
 def test_ticks_differ_by_their_text(costs):
-    ticks = re.findall(r'class="tick"[^>]*end">([^<]*)<', drawn((0, costs[0]), (1, costs[1])))
+    ticks = [name for *_, name in ticks_of(drawn((0, costs[0]), (1, costs[1])), "end")]
     assert len(set(ticks)) == len(ticks) >= 4
+
+
+@pytest.mark.parametrize("most", [5, 5e9, 5e13, 5e-9])
+def test_ticks_of_any_length_stay_in_the_picture_and_beside_the_lines(most):
+    picture = drawn((0, 0), (1, most))
+    ticks = ticks_of(picture, "end")
+    width = 6.5 * max(len(name) for *_, name in ticks)
+    assert all(float(x) >= width for x, *_ in ticks)
+    left = re.search(r'<line class="axis" x1="([\d.]+)"', picture)
+    assert left is not None
+    assert all(float(x) < float(left[1]) for x, *_ in ticks)
+    assert all(float(x) >= float(left[1]) for x in re.findall(r'cx="([\d.]+)"', picture))
 
 
 def test_pages_have_costs_that_never_differ():

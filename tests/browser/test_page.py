@@ -380,6 +380,18 @@ def test_absurd_costs_are_kept_within_reason(typed, clinic, opened):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cost", "field"), [(1e9, "1e9"), (7.25e-9, "7.25e-9"), (123456789.0, "1.2346e8"), (40, "40")]
+)
+def test_a_long_cost_is_shown_without_needless_zeros(cost, field, clinic, opened):
+    page = opened(clinic)
+    page.run("cost => stakesPage.set({costs: [[0, cost], [8, 0]]})", cost)
+    box = page.page.get_by_role("spinbutton", name="cost of treat for well")
+    page.page.wait_for_function("box => Number(box.value) !== 1", arg=box.element_handle())
+    assert box.input_value() == field
+
+
+@pytest.mark.slow
 def test_a_prior_is_shown_short_and_edited_whole(digits, opened):
     page = opened(digits)
     share = page.run("() => stakesPage.state().prior[3]")
@@ -556,6 +568,56 @@ def test_long_names_keep_to_the_screen_and_to_their_ends(width, opened):
     assert len(set(page.run(f"{key}.map(node => node.firstChild.data)"))) == 2  # too long for lines
     assert page.page.locator(f'#systems [title="{family}deep (moved)"]').count() == 1
     assert page.complaints == []
+
+
+@pytest.mark.slow
+def test_a_long_name_is_shortened_between_whole_characters(opened):
+    """An emoji is two units of a string, and has to stay whole."""
+    page = opened(evaluate([0, 1] * 40, {"🌲" * 90: [0.2, 0.7] * 40}, Problem.zero_one(2)))
+    assert "🌲…🌲" in page.text("#systems")
+    assert page.run("() => document.body.innerText.isWellFormed()")
+
+
+ORDER = """([selector, words]) => {
+    const host = document.querySelector(selector);
+    const walker = document.createTreeWalker(host, NodeFilter.SHOW_TEXT);
+    const places = [];
+    for (const word of words) {
+        let node = walker.currentNode;
+        while (!(node.data ?? "").includes(word)) node = walker.nextNode();
+        const range = document.createRange();
+        range.setStart(node, node.data.indexOf(word));
+        range.setEnd(node, node.data.indexOf(word) + word.length);
+        places.push(range.getBoundingClientRect().left);
+    }
+    return places;
+}"""
+
+
+@pytest.mark.slow
+def test_numbers_beside_names_written_from_right_to_left_stay_in_place(opened):
+    classes, decisions = ["سليم", "احتيال"], ["قبول", "رفض"]
+    rng = np.random.default_rng(0)
+    y = (rng.random(500) < 0.2).astype(int)
+    odds = rng.normal(2 * y - 1, 1, (2, 500)) - 1
+    models = dict(zip(["غابة", "شبكة"], 1 / (1 + np.exp(-odds)), strict=True))
+    problem = Problem([[0, 1], [7, 0]], prior=[0.9, 0.1], classes=classes, decisions=decisions)
+    page = opened(evaluate(np.array(classes)[y], models, problem, replicates=20))
+    assert page.run("() => stakesPage.finished()")
+    nodes = {
+        "#assumptions div:nth-child(3) dd": [classes[0], "90", classes[1], "10", "stated"],
+        "#costliest li": [classes[1], "→", decisions[0]],
+        "#prior-band .parts li:last-child": ["ة", "%", "to"],
+        "#verdict-reported p:nth-child(3)": ["Against", decisions[0], "which"],
+    }
+    for selector, words in nodes.items():
+        places = page.run(ORDER, [selector, words])
+        assert places == sorted(places), selector
+    with page.page.expect_download() as waiting:
+        page.page.click("[data-csv=systems]")
+    saved = Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert "غابة (as is)" in saved  # files have names only
+    assert "\u2068" not in saved
 
 
 # Odd reports -------------------------------------------------------------------------------------

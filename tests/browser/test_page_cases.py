@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -17,6 +18,7 @@ if shutil.which("chromium") is None:
 
 from stakes import Decisions, Problem, Report, Scores, evaluate
 from stakes.evaluation.case_charges import NO_MODEL
+from stakes.render.flip_tables import nearest_change
 
 SETTINGS = 20
 READ = """settings => settings.map(stakes => {
@@ -286,6 +288,27 @@ def test_terms_that_were_not_summed_leave_the_page_still_and_it_says_why(opened)
     page = opened(report)
     assert "more than 32 terms" in page.text("body")
     assert page.page.locator("script").count() == 0
+
+
+@pytest.mark.slow
+def test_without_cases_of_a_class_nothing_is_the_cheapest_once_its_prior_moves(opened):
+    """Each of its cases would have costs of its own, which nobody knows."""
+    rng = np.random.default_rng(0)
+    y, p, data = ["legit"] * 60, 0.2 * rng.random(60), {"amount": rng.lognormal(4, 1, 60)}
+    problem = TWO.with_prior(None)
+    report = evaluate(y, {"new": p}, problem, data=data, volume=1e6, replicates=20)
+    page = opened(report)
+    unknown = nearest_change(report)
+    assert unknown == "none is known, if today's decisions stay: there is no case of fraud."
+    assert page.text("#now").split("\n")[:2] == ["cheapest now", "always approve"]
+    assert page.text("#nearest-flip").replace("\u2019", "'") == f"Nearest change: {unknown}"
+    page.run("() => stakesPage.set({prior: [0.6, 0.4]})")
+    assert page.text("#now").split("\n")[:2] == ["cheapest now", "not known"]
+    assert "always" not in page.text("#facts") + page.text("#systems")
+    assert np.isnan(page.run("() => stakesPage.result().naive.cost"))
+    assert "∞" not in page.text("#disagreement")
+    assert not re.search("NaN|always undefined", page.page.content().split("stakes-data")[0])
+    assert page.complaints == []
 
 
 @pytest.mark.slow

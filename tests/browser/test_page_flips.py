@@ -177,6 +177,25 @@ def test_a_gain_that_is_moved_to_zero_may_become_a_gain_again_in_both_tables(ope
     assert flip["low"][0] < margins["cost of 1 for 1"][2]  # clearly so, farther than as cheap
 
 
+@pytest.mark.slow
+def test_where_nothing_can_be_searched_nothing_found_before_is_left(demo, absent, opened):
+    """Costs that are all zero have no scale, and undefined ones no cheapest system."""
+    for report, moved in (
+        (demo, {"costs": [[0, 0, 0], [0, 0, 0]]}),
+        (absent, {"prior": [0.5, 0.3, 0.2]}),
+    ):
+        page = opened(report)
+        assert page.run("() => stakesPage.finished()")
+        assert page.text("#prior-band")
+        page.run("moved => stakesPage.set(moved)", moved)
+        page.run("() => stakesPage.finished()")
+        assert page.text("#prior-band") == ""
+        assert page.run("() => stakesPage.tables().zones.length") == 1  # the heading
+        assert not page.page.is_visible("#flips-section")
+        assert not page.page.is_visible("#nearest-flip")
+        assert page.complaints == []
+
+
 @pytest.fixture
 def absent():
     """Three classes, the last without cases; the models hardly save anything."""
@@ -198,6 +217,7 @@ def test_the_prior_of_a_class_without_cases_flips_nothing(absent, opened):
     priors = {row["what"] for row in flips(page) if row["what"].startswith("prior")}
     assert priors == {"prior of a", "prior of b"}
     assert "prior of c" not in page.text("#nearest-flip")
+    assert "The share of c is not moved" in page.text("#flips-hint")
 
 
 @pytest.mark.slow
@@ -243,7 +263,9 @@ def test_the_nearest_change_and_the_nearest_flip_stand_in_the_verdict(name, open
     assert ", a close call." in text
     moves = rf"(rises|falls) from [\d.]+( %)? to {re.escape(written(last['what'], then))}"
     assert re.search(
-        rf"{re.escape(choice)} cannot be ruled out until the {last['what']} {moves}[;,]", text
+        rf" Apart from narrow ranges in between, {re.escape(choice)} cannot be ruled out until the "
+        rf"{last['what']} {moves}[;,]",
+        text,
     )
     times = then / last["now"]
     if last["what"].startswith("cost") and 0 < times < 0.9:
@@ -265,6 +287,16 @@ def test_a_cost_from_zero_is_not_near_and_says_what_costs_as_much(clinic, opened
     assert not page.text("#nearest-flip").startswith(
         "Nearest change: if you decide anew, the cost of send home for well"
     )
+
+
+@pytest.mark.slow
+def test_a_cost_that_falls_to_that_of_a_decision_with_a_number_for_a_name_says_so(opened):
+    y = (np.random.default_rng(0).random(400) < 0.2).astype(int)
+    models = {"oracle": y.astype(float), "near": np.clip(0.98 * y + 0.01, 0, 1)}
+    page = opened(evaluate(y, models, Problem.binary(false_alarm=1, miss=3), replicates=20))
+    page.run("() => stakesPage.finished()")
+    moved = "the cost of 1 for 0 falls from 1 to 0, as much as that of 0; then always 1."
+    assert page.text("#nearest-flip").endswith(moved)
 
 
 @pytest.mark.slow

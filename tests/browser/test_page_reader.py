@@ -779,6 +779,31 @@ def test_the_values_of_cuts_never_overlap(shown):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+def test_of_many_values_of_cuts_the_outermost_are_seen_or_that_of_the_cut_in_use(viewport, opened):
+    y, odds, _ = patients(1500)
+    steps = np.linspace(0, 10, 12)
+    problem = Problem([steps, 0.3 * steps[::-1] ** 2], classes=NAMED["classes"])
+    page = opened(evaluate(y, sigmoid(odds), problem, **QUICK), viewport=viewport)
+    page.run("() => stakesPage.finished()")
+    seen = """() => [...document.querySelectorAll("#explorer .cut")].flatMap((cut, i) => {
+        const [name, line] = [".mark-name", "line"].map(part => cut.querySelector(part));
+        if (getComputedStyle(name).visibility === "hidden") return [];
+        const [box, at] = [name, line].map(node => node.getBoundingClientRect());
+        const room = document.querySelector("#explorer svg").getBoundingClientRect();
+        const inside = box.left >= room.left && box.right <= room.right;
+        return [[i, inside && Math.abs(box.left + box.width / 2 - at.left) < 60]];
+    })"""
+    last = page.page.locator("#explorer .cut").count() - 1
+    assert last > 5
+    assert page.run(seen) == [[0, True], [last, True]]
+    page.page.locator("#explorer .cut").nth(4).focus()
+    assert page.run(seen) == [[4, True]]
+    page.page.keyboard.press("ArrowRight")
+    assert page.run(seen) == [[4, True]]
+
+
+@pytest.mark.slow
 def test_a_cut_is_dragged_and_pushes_its_neighbour(shown):
     page = shown("demo")
     first = page.page.locator("#explorer .cut path").first

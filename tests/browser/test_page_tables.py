@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,21 @@ def test_the_box_at_the_sliders_says_how_sure_the_choice_is(viewport, opened, de
     assert " of 12" in page.text("#now")
 
 
+@pytest.mark.slow
+def test_the_box_at_the_sliders_has_the_digits_of_the_headline_and_of_its_interval(opened):
+    rng = np.random.default_rng(0)
+    y = (rng.random(600) < 0.2).astype(int)
+    odds = {name: rng.normal(r**2 * (y - 0.5), r) for name, r in (("new", 2.0), ("old", 1.5))}
+    models = {name: sigmoid(sharp + np.log(0.25)) for name, sharp in odds.items()}
+    page = opened(evaluate(y, models, Problem.binary(false_alarm=1e9, miss=7e9, unit="EUR")))
+    for share in (None, 0.1, 0.3, 0.5):
+        page.run("s => s && stakesPage.set({prior: [1 - s, s]})", share)
+        amount = page.text("#now .now-cost")
+        assert amount == page.text("#facts .fact:first-child b") + " EUR"
+        sentences = "#verdict-reported" if share is None else "#verdict-changed"
+        assert f"{amount} per case (95 %" in page.text(sentences)
+
+
 @pytest.mark.parametrize("name", ["demo", "amounts"])
 def test_the_box_stays_in_view_beside_any_number_of_sliders(name, opened, request):
     page = opened(request.getfixturevalue(name), viewport=WIDE)
@@ -288,9 +304,56 @@ def test_paper_has_no_words_about_typing_and_as_many_slices_as_the_screen(opened
 # Words -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
+def test_a_money_table_of_four_decisions_is_not_cut_on_a_wide_screen(opened):
+    y, models, _ = payments(400)
+    problem = Problem([[0, 1, 2, 5], [9, 4, 3, 0]], classes=["legit", "fraud"])
+    page = opened(evaluate(y, models, problem, replicates=20), viewport=WIDE)
+    widths = page.run(
+        "() => ['scrollWidth', 'clientWidth'].map(w => document.querySelector('#money')[w])"
+    )
+    assert widths[0] == widths[1]
+
+
 def test_the_chances_that_are_folded_away_are_mentioned(opened, demo):
     page = opened(demo)
     assert "The systems that are folded away have" in page.text("#chance-note")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "problem",
+    [Problem([[1, 1], [2, 2]], prior=[0.9, 0.1]), Problem([[0, 1e16], [7e16, 0]])],
+    ids=["no width", "huge"],
+)
+def test_bounds_without_width_and_of_huge_costs_are_those_of_the_terminal(problem, opened):
+    y, models, _ = payments(400)
+    report = evaluate((y == "fraud").astype(int), models, problem, replicates=20)
+    row = rf"^{re.escape(report.best.name)} +\S+ +(\S+ to \S+)"
+    bounds = re.search(row, str(report), flags=re.MULTILINE)
+    assert bounds is not None
+    assert bounds[1] in opened(report).text("#systems")
+
+
+@pytest.mark.slow
+def test_where_every_cost_is_zero_so_are_the_bounds(opened, demo):
+    page = opened(demo)
+    page.run("() => stakesPage.set({costs: [[0, 0, 0], [0, 0, 0]]})")
+    assert "0 to 0" in page.text("#systems tr:has(.name)")
+
+
+@pytest.mark.slow
+def test_a_cost_without_a_sum_has_no_shares_but_its_known_amounts(opened):
+    """Nobody knows what a class costs that the prior expects and the data lack."""
+    problem = Problem([[0, 1], [3, 0]], prior=[0.9, 0.1])
+    report = evaluate([0] * 12, np.linspace(0, 0.6, 12), problem, calibrator=None, replicates=20)
+    page = opened(report)
+    part = 0.9 * report.best.counts.values[0, 1] / 12
+    assert "undefined" not in page.text("#money") + page.text("#costliest")
+    assert page.text("#costliest .amount") == f"{part:.2f}"
+    heat = "cell => +cell.style.getPropertyValue('--heat')"
+    cells = page.page.locator(".cell")
+    assert [cells.nth(i).evaluate(heat) for i in range(4)] == [0, 1, 0, 0]
 
 
 def test_an_unclear_constant_decision_is_not_called_cheaper_flatly(opened):

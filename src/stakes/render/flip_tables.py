@@ -124,6 +124,10 @@ def _kept_change(report: Report) -> str:
             moves = "falls" if point.startswith("below") else "rises"
             begin = f"if today's decisions stay, {rival} costs as little once the {cost} {moves}"
             return f"{begin} {point} {now}{_ruled_out(report, moves, point, clear)}."
+    counted = zip(report.problem.classes, report.best.counts.class_weights, strict=True)
+    if absent := [label for label, mass in counted if not mass]:
+        absent_names = few_names(absent, NAME)
+        return f"none is known, if today's decisions stay: there is no case of {absent_names}."
     return "none, if today's decisions stay: no number that is moved alone changes this."
 
 

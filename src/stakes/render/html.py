@@ -62,6 +62,7 @@ _ELSEWHERE = ("Verdict", "Caveats", "Assumptions")  # these have a place of thei
 
 # Marks that change the direction of the text after them: a label must not reverse a sentence.
 _TURNING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_LEFTWARD = "\u0590-\u08ff\ufb1d-\ufefc"  # letters that are written from right to left
 
 
 def to_html(
@@ -141,7 +142,7 @@ def to_html(
         fewer_bins=f"{FEWER_BINS:,}",
     )
     text: str = page.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate has no bytes
-    text = re.sub(f"[{_TURNING}]", "", text)
+    text = _isolated(re.sub(f"[{_TURNING}]", "", text), report)
     if path is not None:
         write_whole(path, text)
     return text
@@ -211,6 +212,22 @@ def _no_thresholds(report: Report) -> str:
     else:
         reason = "the page does not hold what the cases between two scores cost"
     return f"Other thresholds cannot be tried here: every case has its own costs, and {reason}."
+
+
+def _isolated(page: str, report: Report) -> str:
+    """The page with names written from right to left isolated: numbers beside them stay there."""
+    from markupsafe import escape  # comes with jinja2
+
+    problem, models = report.problem, report.models
+    names = {*problem.classes, *problem.decisions, problem.unit, *(each.model for each in models)}
+    texts = {re.sub(f"[{_TURNING}]", "", str(name)) for name in names}
+    turned = [escape(text) for text in texts if re.search(f"[{_LEFTWARD}]", text)]
+    if not turned:
+        return page
+    pattern = re.compile("|".join(re.escape(name) for name in sorted(turned, key=len)[::-1]))
+    shown, script, rest = page.partition("<script")
+    shown = re.sub("(?<=>)[^<]+", lambda part: pattern.sub("\u2068\\g<0>\u2069", part[0]), shown)
+    return f"{shown}{script}{rest}"
 
 
 def _in_words_of_page(part: Section) -> Section:
@@ -305,7 +322,7 @@ def _tight_line(line: str) -> str:
 def _tight(style: str) -> str:
     """A style sheet without comments and needless spaces."""
     style = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
-    return re.sub(r"\s*([{};,])\s*|(:) ", r"\1\2", style).replace(" > ", ">")
+    return re.sub(r"\s*;?\s*([{};,])\s*|(:) ", r"\1\2", style).replace(" > ", ">")
 
 
 def _policy(style: str, script: str) -> str:

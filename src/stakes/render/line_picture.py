@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from html import escape
 from math import ceil, floor, log10
@@ -12,7 +12,9 @@ from stakes._text import number, rounded_to
 from stakes._value import record
 
 _WIDTH, _HEIGHT = 440, 230
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 412, 26, 186  # the edges of the area in which lines are drawn
+_RIGHT, _TOP, _BOTTOM = 412, 26, 186  # the edges of the area in which lines are drawn
+_LEFT = 56  # its left edge, farther inside where ticks have long names
+_DIGIT = 6.5  # pixels of a digit of a tick
 _NAME = 165  # pixels reserved for the name of a line
 _ABOVE, _BELOW = 9, 16  # pixels from a line to the baseline of its name, above and below it
 _STEPS = (1, 2, 2.5, 5, 10)  # distances of ticks, times a power of ten
@@ -45,7 +47,8 @@ class LinePicture:
         points = [point for line in self.lines.values() for point in line]
         across = _ticks(*_range([x for x, _ in points] + [*self.marks]))
         up = _ticks(*_range([y for _, y in points]))
-        frame = _Frame((across[0], across[-1]), (up[0], up[-1]))
+        left = max(_LEFT, 10 + _DIGIT * max(map(len, _tick_names(up))))
+        frame = _Frame((across[0], across[-1]), (up[0], up[-1]), left)
         looks = list(zip(self.lines.items(), (("m0", False), ("m1", True)), strict=False))
         drawn = [frame.line(line, look) for (_, line), (look, _) in looks]
         names_taken: list[_Spot] = []
@@ -78,7 +81,9 @@ class _Spot:
     def svg(self, name: str, look: str) -> str:
         """The name in this place."""
         label = _text(f"line-name {look}", self.x, self.y, name, self.anchor)
-        sample = f'<path class="line {look}" d="M{_LEFT + 4} {self.y - 4:g}h{_SAMPLE}"/>'
+        sample = (
+            f'<path class="line {look}" d="M{self.x - _SAMPLE - 6:g} {self.y - 4:g}h{_SAMPLE}"/>'
+        )
         return sample + label if self.in_corner else label
 
 
@@ -88,11 +93,12 @@ class _Frame:
 
     across: tuple[float, float]
     up: tuple[float, float]
+    left: float  # pixels to the area in which lines are drawn
 
     def x(self, value: float) -> float:
         """Pixels from the left."""
         low, high = self.across
-        return _LEFT + (value - low) / (high - low) * (_RIGHT - _LEFT)
+        return self.left + (value - low) / (high - low) * (_RIGHT - self.left)
 
     def y(self, value: float) -> float:
         """Pixels from the top."""
@@ -101,21 +107,18 @@ class _Frame:
 
     def axes(self, across: list[float], up: list[float]) -> str:
         """Ticks with their values, shares in percent."""
-        rules = [_line("rule", _LEFT, self.y(y), _RIGHT, self.y(y)) for y in up]
-        heights = [
-            _text("tick", _LEFT - 6, self.y(y) + 4, name, "end")
-            for y, name in zip(up, _tick_names(up), strict=True)
-        ]
-        shares = [
-            _text("tick", self.x(x), _BOTTOM + 16, f"{number(100 * x)} %", "middle") for x in across
-        ]
-        return "".join([*rules, *heights, *shares, _line("axis", _LEFT, _BOTTOM, _RIGHT, _BOTTOM)])
+        rules = [_line("rule", self.left, self.y(y), _RIGHT, self.y(y)) for y in up]
+        names = zip(up, _tick_names(up), strict=True)
+        heights = [(self.left - 6, self.y(y) + 4, name) for y, name in names]
+        shares = [(self.x(x), _BOTTOM + 16, f"{number(100 * x)} %") for x in across]
+        axis = _line("axis", self.left, _BOTTOM, _RIGHT, _BOTTOM)
+        return "".join([*rules, _ticks_svg(heights, "end"), _ticks_svg(shares, "middle"), axis])
 
     def line(self, points: LinePoints, look: str) -> str:
         """A line with its points."""
         places = [(self.x(x), self.y(y)) for x, y in points]
         path = "L".join(f"{_short(x)} {_short(y)}" for x, y in places)
-        dots = "".join(f'<circle cx="{_short(x)}" cy="{_short(y)}" r="3.5"/>' for x, y in places)
+        dots = "".join(f'<circle cx="{_short(x)}" cy="{_short(y)}"/>' for x, y in places)
         return f'<path class="line {look}" d="M{path}"/><g class="dot {look}">{dots}</g>'
 
     def spot(self, lines: list[LinePoints], lower: bool, taken: list[_Spot]) -> _Spot:
@@ -135,8 +138,8 @@ class _Frame:
             sides = [min(heights) - _ABOVE, max(heights) + _BELOW]
             sides = sides[::-1] if lower else sides
             spots += [_Spot(x, y, anchor, area) for y in sides if _TOP - 6 < y < _BOTTOM]
-        start = _LEFT + _SAMPLE + 10.0
-        spots.append(_Spot(start, _TOP + 14.0, "start", (_LEFT, start + _NAME), in_corner=True))
+        start = self.left + _SAMPLE + 10.0
+        spots.append(_Spot(start, _TOP + 14.0, "start", (self.left, start + _NAME), in_corner=True))
         return min(spots, key=lambda spot: self._covered(lines, spot, taken))
 
     def _covered(self, lines: list[LinePoints], spot: _Spot, taken: list[_Spot]) -> int:
@@ -187,6 +190,12 @@ def _line(look: str, x1: float, y1: float, x2: float, y2: float) -> str:
 def _text(look: str, x: float, y: float, text: str, anchor: str) -> str:
     place = f'x="{_short(x)}" y="{_short(y)}" text-anchor="{anchor}"'
     return f'<text class="{look}" {place}>{escape(text)}</text>'
+
+
+def _ticks_svg(ticks: Iterable[tuple[float, float, str]], anchor: str) -> str:
+    """The names of the ticks of an axis, each in its place."""
+    names = (f'<text x="{_short(x)}" y="{_short(y)}">{name}</text>' for x, y, name in ticks)
+    return f'<g class="tick" text-anchor="{anchor}">{"".join(names)}</g>'
 
 
 def _range(values: list[float]) -> tuple[float, float]:

@@ -1,12 +1,17 @@
 // Changes: the verdict under changed stakes, compared with the verdict of the report.
 
-/** A cost per case with its interval, for a sentence; only the first of a paragraph needs the level. */
-function textWithInterval(interval, level = `${percent(DATA.level)} interval `, per = " per case", adjusted = "") {
-  if (!Number.isFinite(interval[1])) return `${withUnit(costText(interval[0]))}${per}`;
+/** An amount as its interval supports it; without an interval it is rounded like the other costs. */
+function amountOf(interval) {
+  if (!Number.isFinite(interval[1])) return costInSentence(interval[0]);
   const [value] = measured(interval);
   const isHidden = interval[0] > 0 && readsAsZero(value); // a small amount does not read as 0
-  const text = isHidden ? smallAmount(interval[0], result.best.cost) : value;
-  return `${withUnit(text)}${per} (${level}${intervalText(interval)}${adjusted})`;
+  return withUnit(isHidden ? smallAmount(interval[0], result.best.cost) : value);
+}
+
+/** A cost per case with its interval, for a sentence; only the first of a paragraph needs the level. */
+function textWithInterval(interval, level = `${percent(DATA.level)} interval `, per = " per case", adjusted = "") {
+  const bounds = Number.isFinite(interval[1]) ? ` (${level}${intervalText(interval)}${adjusted})` : "";
+  return amountOf(interval) + per + bounds;
 }
 
 /** The recommendation of the report and the current one, and whether the data can tell them apart. */

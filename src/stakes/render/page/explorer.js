@@ -1,6 +1,7 @@
 // Explorer: the distribution of one model's scores in each class, with cuts that the reader can move.
 
 const BARS = 48;
+const FAR_LABEL = 90; // pixels from a cut to its value: two at one end of the axis are nearer
 const PANEL = { gap: 20, top: 34, bottom: 46, side: 16, widths: [260, 900], get height() { return onPaper ? 56 : 86; } };
 let draggedCut = null; // index of the cut being dragged
 
@@ -43,14 +44,15 @@ function showExplorer() {
   const width = explorerWidth();
   const x = scale([view.axis.low, view.axis.high], [PANEL.side, width - PANEL.side]);
   const height = PANEL.top + 2 * PANEL.height + PANEL.gap + PANEL.bottom;
+  const { centres, crowded } = labelCentres(view, x, width);
   host.replaceChildren(
     svg(
       "svg",
-      { class: "band explorer", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": explorerTitle(view) },
+      { class: `band explorer${crowded ? " crowded" : ""}`, width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": explorerTitle(view) },
       classPanels(view, x, width),
       explorerAxis(view, x, width, height),
       view.references.map((reference) => cutMarks(view, x, reference, height)),
-      view.cuts.map((cut, i) => cutHandle(view, x, i, labelCentres(view, x, width)[i], height)),
+      view.cuts.map((cut, i) => cutHandle(view, x, i, centres[i], height)),
     ),
   );
   if (focused >= 0) host.querySelectorAll(".cut")[focused]?.focus();
@@ -146,20 +148,24 @@ function cutMarks({ axis: { low, high, at } }, x, reference, height) {
   });
 }
 
-/** Where the values of the cuts are written: at their cuts, moved apart where they would overlap. */
+/**
+ * Where the values of the cuts are written: at their cuts, moved apart where they would overlap. Where
+ * that is too far, they are crowded: only the outermost are seen, or that of the cut with the focus.
+ */
 function labelCentres({ cuts, axis: { low, high, at }, ...view }, x, width) {
+  const places = cuts.map((cut) => x(clamped(at(cut), [low, high])));
   const halves = cuts.map((cut) => widthOf(cutFormat(view)(cut), LABEL) / 2 + 3);
-  let end = 0;
-  const centres = cuts.map((cut, i) => {
-    const centre = Math.max(x(clamped(at(cut), [low, high])), end + halves[i]);
-    end = centre + halves[i];
-    return centre;
-  });
-  for (let i = cuts.length - 1, start = width; i >= 0; i -= 1) {
-    centres[i] = Math.min(centres[i], start - halves[i]);
-    start = centres[i] - halves[i];
-  }
-  return centres;
+  const movedApart = (shown) => {
+    let [end, start] = [0, width];
+    const centres = [...places];
+    for (const i of shown) end = (centres[i] = Math.max(centres[i], end + halves[i])) + halves[i];
+    for (const i of shown.reverse()) start = (centres[i] = Math.min(centres[i], start - halves[i])) - halves[i];
+    return centres;
+  };
+  const centres = movedApart(range(cuts.length));
+  const crowded = centres.some((centre, i) => Math.abs(centre - places[i]) > FAR_LABEL);
+  const inside = (centre, i) => clamped(centre, [halves[i], width - halves[i]]);
+  return { crowded, centres: crowded ? movedApart([0, cuts.length - 1]).map(inside) : centres };
 }
 
 /** A cut as a slider: dragged, or moved by the arrow keys in steps of a hundredth of the axis. */
@@ -184,7 +190,7 @@ function cutHandle(view, x, i, centre, height) {
     svg("rect", { class: "grip", x: position - 12, y: 0, width: 24, height: height - PANEL.bottom }),
     svg("line", { x1: position, x2: position, y1: 18, y2: height - PANEL.bottom }),
     svg("path", { d: `M${position - 8} 16h16l-8 12z` }),
-    svg("text", { class: "mark-name", x: centre, y: 12, "text-anchor": "middle" }, text),
+    svg("text", { class: `mark-name${i && i < view.cuts.length - 1 ? "" : " outer"}`, x: centre, y: 12, "text-anchor": "middle" }, text),
   );
   node.addEventListener("pointerdown", (event) => {
     draggedCut = i;

@@ -15,17 +15,30 @@ const areFlipsKnown = () => knownFlips?.key === flipsKey();
 
 /** Say at once that what was found for other stakes is being searched again. */
 function showFlipsAge() {
-  if (!FLIPPED || !Number.isFinite(result.best.cost) || areFlipsKnown()) return;
+  if (!areFlipsSought() || areFlipsKnown()) return;
   document.body.classList.add("searching-flips", "searching-zones");
   showNearestChange("still being computed.");
 }
 
+/** Whether flips can be found: costs are defined, and not all zero. */
+const areFlipsSought = () =>
+  FLIPPED && Number.isFinite(result.best.cost) && (FACTORS || largest(result.costs.flat()) > 0);
+
+/** Leave nothing that was found for other stakes where nothing can be. */
+function forgetFlips() {
+  runInPieces([], () => {}); // ends the search
+  [knownFlips, searchedKey] = [null, null];
+  document.body.classList.remove("searching-flips", "searching-zones");
+  for (const id of ["prior-band", "proportion-band", "ratio-band"]) byId(id).replaceChildren();
+  saved.zones = [ZONES_HEAD];
+}
+
 /** Show flips, zones and the sentence in the verdict: start a search, or reuse its results. */
 function showFlips() {
-  const defined = FLIPPED && Number.isFinite(result.best.cost);
-  byId("flips-section").hidden = !defined;
-  byId("nearest-flip").hidden = !defined && FLIPPED;
-  if (!defined) return;
+  const sought = areFlipsSought();
+  byId("flips-section").hidden = !sought;
+  byId("nearest-flip").hidden = !sought && FLIPPED;
+  if (!sought) return FLIPPED && forgetFlips();
   const choice = choiceNow();
   byId("flips-hint").textContent = flipsHint();
   const key = flipsKey();
@@ -65,7 +78,8 @@ function flipsHint() {
     ? "Today’s choice is ruled out where the data can tell that something else is cheaper, or where it decides as something without a model does; what is recommended may change before, as a close call."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
   const twins = reading === "anew" && namesOfChoice(choiceNow()).length > 1 ? " A model as is and moved, by its probabilities converted to another prior, is one choice." : "";
-  return tied(`Each number moved alone. ${decided} ${certainty}${twins}${limitation} The nearest first, by the factor on a number; moves from or to zero last. Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `; of all ${ALL_MOVES} numbers, the ${MOST_MOVES} that make another system as cheap soonest` : ""}. Numbers move in steps: a change that lasts for less than one may be missed.`);
+  const absent = ABSENT.length ? ` The share of ${absentNames()} is not moved: without a case of it, what models cost there is not known.` : "";
+  return tied(`Each number moved alone. ${decided} ${certainty}${twins}${absent}${limitation} The nearest first, by the factor on a number; moves from or to zero last. Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `; of all ${ALL_MOVES} numbers, the ${MOST_MOVES} that make another system as cheap soonest` : ""}. Numbers move in steps: a change that lasts for less than one may be missed.`);
 }
 
 /** What was found of one kind, `change` or `flip`, on both sides of all numbers, the nearest first. */
@@ -88,7 +102,7 @@ function farFromNow({ move: { k, d, now }, value }) {
   if (d === null || Math.abs(value - now) < 0.1 * now) return ""; // near enough to be seen
   if (now > 0 && value > 0) return value < 2 * now ? `, ${wholePercent(value / now)} of today’s` : `, ${short(value / now, 2)} times today’s`;
   const asMuch = decisions.filter((_, e) => e !== d && state.costs[k][e] === value);
-  return asMuch.length ? `, as much as ${asMuch[0]}` : "";
+  return asMuch.length ? `, as much as that of ${asMuch[0]}` : "";
 }
 
 const exactTextOf = ({ d }) => (d === null ? exactPercent : exact);
@@ -117,10 +131,10 @@ function showFlipTable(rows, choice) {
     ],
   }));
   const heads = ["", "now", textCell("something else is recommended once it"), textCell("today’s choice is ruled out once it")];
-  // after a change more numbers may have something to say: rows that are never seen keep room for two
+  // after a change more numbers may have something to say: a row that is never seen keeps room, on a phone two
   const lengthOf = ({ cells }) => sum(cells.slice(2).map(({ text }) => (text.textContent ?? text).length));
   const longest = () => lines().sort((a, b) => lengthOf(b) - lengthOf(a));
-  const spare = () => longest().slice(0, Math.min(2, 2 * rows.length - changes.length));
+  const spare = () => longest().slice(0, Math.min(innerWidth > 620 ? 1 : 2, 2 * rows.length - changes.length));
   const table = (more) => (changes.length ? [tableOf(heads, [...lines(), ...more])] : []);
   const neverNote = html("p", { class: "hint foot" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
   const notes = never.length ? [neverNote] : [];
@@ -145,12 +159,12 @@ const NEAR = Math.log(10); // a change of a number by a larger factor is not cal
 /** The nearest change of the recommendation, and where the choice is ruled out, in words. */
 function nearestInWords([change], [flip], choice) {
   const when = READINGS[reading];
-  if (!change) return `none, ${when}: no number that is moved alone changes this within the range searched.`;
+  if (!change) return noChange(when, " within the range searched");
   const moved = (to) => `the ${to.move.name} ${movesTo(to, `from ${nowText(to.move)} `)}${farFromNow(to)}`;
   const begin = change.relative <= NEAR ? `${when}, ` : `none near, ${when}: `;
   if (change.isClear) return `${begin}${choice} stays the choice until ${moved(change)}; then ${inWords(change.possible, choice)}.`;
   const ruledOut = flip
-    ? `But for brief moments, ${choice} cannot be ruled out until ${moved(flip)}; then ${inWords(flip.possible, choice)}.`
+    ? `Apart from narrow ranges in between, ${choice} cannot be ruled out until ${moved(flip)}; then ${inWords(flip.possible, choice)}.`
     : `No number that is moved alone rules out ${choice} within the range searched.`;
   return `${begin}${change.verdict} would be recommended once ${moved(change)}, a close call. ${ruledOut}`;
 }

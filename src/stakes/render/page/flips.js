@@ -55,11 +55,12 @@ function costMoves() {
   );
 }
 
-const ABSENT = classes.map((_, k) => !(sum(SYSTEMS[0].counts[k]) > 0)); // classes without cases
+const ABSENT = classes.filter((_, k) => !(sum(SYSTEMS[0].counts[k]) > 0)); // classes without cases
+const absentNames = () => (ABSENT.length > 2 ? `${ABSENT[0]} and ${ABSENT.length - 1} more` : ABSENT.join(", "));
 
 /** The classes whose priors can be moved and leave all costs known: none without cases comes in. */
 const movableClasses = () =>
-  TWO && ABSENT.some(Boolean) ? [] : movedClasses(classes.length).filter((k) => !ABSENT[k]);
+  TWO && ABSENT.length ? [] : movedClasses(classes.length).filter((k) => !ABSENT.includes(classes[k]));
 
 /** The priors that can be moved, in steps of log-odds. */
 function priorMoves() {

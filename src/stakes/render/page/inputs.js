@@ -19,10 +19,10 @@ const fromPercent = (value) => Number((value / 100).toPrecision(15));
 
 /** A number with as many digits as fit into a field. */
 function fieldText(value) {
-  const texts = range(5).flatMap((i) => [
-    String(Number(value.toPrecision(5 - i))),
-    value.toExponential(4 - i).replace("e+", "e"),
-  ]);
+  const texts = range(5).flatMap((i) => {
+    const rounded = Number(value.toPrecision(5 - i));
+    return [String(rounded), rounded.toExponential().replace("e+", "e")];
+  });
   return [String(value), ...texts].find((text) => text.length <= FIELD_WIDTH) ?? texts[texts.length - 1];
 }
 

@@ -19,7 +19,8 @@ function buildPicker() {
 
 /**
  * What each cell contributes to the cost of a system. Gains have no share of a cost: with them, shares
- * are those of the regret or, where cases have their own costs, amounts are shown without shares.
+ * are those of the regret or, where cases have their own costs or the cost is undefined, amounts are
+ * shown without shares.
  */
 function cellParts(system) {
   const gains = system.costs.flat().some((cost) => cost < 0);
@@ -28,7 +29,7 @@ function cellParts(system) {
   const total = sum(parts.flat());
   const cells = classes.flatMap((_, k) => decisions.map((__, d) => ({ k, d, part: parts[k][d], share: parts[k][d] / total })));
   const peak = Math.max(...cells.map(({ part }) => Math.abs(part) || 0)) || 1;
-  return { parts, total, cells, peak, quantity: byRegret ? "regret" : "cost", amountsOnly: gains && Boolean(TERMS) };
+  return { parts, total, cells, peak, quantity: byRegret ? "regret" : "cost", amountsOnly: (gains && Boolean(TERMS)) || Number.isNaN(total) };
 }
 
 /** What the numbers in the cells are. */

@@ -23,26 +23,26 @@ function memoized(make) {
     return value;
   };
 }
-const tieOf = (costs) => TIE * Math.max(...costs.flat().map(Math.abs));
+const tieOf = (costs) => TIE * largest(costs.flat());
 
 // Costs of counts ---------------------------------------------------------------------------------
 
-/** Mean cost in each cell: the coefficients of the terms times the terms' sums over its cases. */
-const termCosts = (coefficients, sums, counts) =>
+/** Mean cost in each cell: the coefficients of the terms times the terms' sums over its cases; `empty` without cases. */
+const termCosts = (coefficients, sums, counts, empty = 0) =>
   coefficients.map((row, k) =>
     row.map((factors, d) => {
       const total = sum(factors.map((a, t) => (Number.isNaN(a) ? 0 : a * sums[k][d][t])));
-      return counts[k][d] > 0 ? total / counts[k][d] : 0;
+      return counts[k][d] > 0 ? total / counts[k][d] : empty;
     }),
   );
 
-/** Mean cost of every decision over all cases of a class, whichever decision they received. */
+/** Mean cost of every decision over all cases of a class, whichever they received; NaN for a class without cases. */
 function meanCosts(coefficients, sums, counts) {
   const wholeRows = (cells) => cells.map((row) => row.map(() => row));
   const classSums = wholeRows(sums).map((row) =>
     row.map((cells) => cells[0].map((_, t) => sum(cells.map((cell) => cell[t])))),
   );
-  return termCosts(coefficients, classSums, wholeRows(counts).map((row) => row.map(sum)));
+  return termCosts(coefficients, classSums, wholeRows(counts).map((row) => row.map(sum)), NaN);
 }
 
 /** Share of each decision within each class; NaN for a class without cases. */
@@ -79,7 +79,7 @@ function costParts(counts, costs, prior) {
 const decisionCosts = (costs, prior) =>
   costs[0].map((_, d) => sum(prior.map((share, k) => (share > 0 ? share * costs[k][d] : 0))));
 
-/** The best constant decision, the same for every case; the first of those that tie. */
+/** The best constant decision, the same for every case; the first of those that tie, or -1 if costs are undefined. */
 function naiveDecision(costs, prior) {
   const costOfDecision = decisionCosts(costs, prior);
   const cost = Math.min(...costOfDecision);
@@ -166,10 +166,10 @@ const cutCounts = (table, j) => table.below.map((sums, k) => [sums[j], table.tot
 const thresholdOfCut = (table, j) =>
   j > 0 ? Math.max(table.scores[j - 1], -Number.MAX_VALUE) : -Infinity;
 
-/** The first cut whose scores exceed a threshold: binary search in increasing scores. */
+/** The first cut whose scores exceed a threshold, or all of them: binary search in increasing scores. */
 function cutAbove(scores, threshold) {
   let low = 0;
-  let high = scores.length;
+  let high = threshold === -Infinity ? 0 : scores.length;
   while (low < high) {
     const midpoint = (low + high) >> 1;
     if (scores[midpoint] > threshold) high = midpoint;

@@ -91,7 +91,7 @@ function buildContents() {
 }
 
 /** Rows of a table that the page has as text only. */
-const writtenRows = (section) => [...section.querySelector("table").rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()));
+const writtenRows = (section) => [...section.querySelector("table").rows].map((row) => [...row.cells].map((cell) => cell.textContent.replace(/[\u2068\u2069]/g, "").trim()));
 
 /** Connect the buttons for downloads, which wait for unfinished work. */
 function listenToDownloads() {

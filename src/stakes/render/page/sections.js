@@ -36,12 +36,13 @@ function showVerdict() {
   byId("facts").replaceChildren(...factsOf(result).map(factNode));
   byId("rule-meaning").textContent = ruleMeaning(best);
   const [name, cost] = deploysModel
-    ? [best.name, expectedOf(result)[0]]
-    : [unaided.name, unaided.cost];
+    ? [best.name, expectedOf(result)]
+    : [unaided.name ?? "not known", [unaided.cost]];
+  const amount = Number.isNaN(cost[0]) ? "" : amountOf(cost);
   byId("now").replaceChildren(
     html("span", {}, "cheapest now"),
     html("b", { title: name }, name),
-    html("span", { class: "now-cost", title: costInSentence(cost) }, costInSentence(cost)),
+    html("span", { class: "now-cost", title: amount }, amount),
     howSure(result),
   );
 }
@@ -107,7 +108,7 @@ function factsOf(outcome) {
   const expected = expectedOf(outcome);
   const saving = savingOf(outcome);
   return [
-    ...(deploysModel ? [] : [measure(`cost of ${unaided.name}`, unaided.cost, [unaided.cost, NaN, NaN])]),
+    ...(deploysModel || !unaided.name ? [] : [measure(`cost of ${unaided.name}`, unaided.cost, [unaided.cost, NaN, NaN])]),
     measure(costLabel, expected[0], expected),
     ...(deploysModel && unaided.name ? [savedShare(measure(`saved against ${unaided.name}`, saving[0], saving), saving, unaided)] : []),
     ...(deploysModel && rivals > 1 ? [contenders] : []),
@@ -137,7 +138,7 @@ const factNode = ({ name, value, note, text, formatExact = exact }) =>
 // Systems -----------------------------------------------------------------------------------------
 
 /** References below the systems: options without a model, and perfect decisions if known. */
-function referencesOf({ noModel, naive, cheapestConstant, perfect }) {
+function referencesOf({ noModel, naive, unaided, cheapestConstant, perfect }) {
   const withoutInterval = (name, cost, normalized) => ({
     name,
     cost,
@@ -148,7 +149,7 @@ function referencesOf({ noModel, naive, cheapestConstant, perfect }) {
   const [whole, none] = naive.cost === perfect ? [NaN, NaN] : [1, 0];
   return [
     ...(noModel ? [noModel] : []),
-    ...(keepsLimits(naive.decision) ? [withoutInterval(`always ${decisions[naive.decision]}`, naive.cost, whole)] : []),
+    ...(unaided.name && keepsLimits(naive.decision) ? [withoutInterval(`always ${decisions[naive.decision]}`, naive.cost, whole)] : []),
     ...(keepsLimits(cheapestConstant.decision)
       ? []
       : [withoutInterval(`always ${decisions[cheapestConstant.decision]} (breaks a limit)`, cheapestConstant.cost, whole)]),
@@ -164,12 +165,12 @@ function intervalOf(system, { changed, inference }) {
 
 /** Columns of text: costs with their intervals, normalized costs, totals. */
 function costColumns(rows, outcome) {
-  const { changed, places } = outcome;
+  const { changed } = outcome;
   const intervals = rows.map((system) => intervalOf(system, outcome));
   const anyInterval = intervals.some(([, low]) => Number.isFinite(low));
   const shares = (system) => (changed || system.added ? [system.normalized, NaN, NaN] : system.reportedShare);
   const times = (value) => (DATA.volume || 0) * value;
-  if (!anyInterval || places === null) {
+  if (!anyInterval) {
     return [
       rows.map((system) => [costText(system.cost), "", ""]),
       rows.map((system) => [metricText(system.normalized)]),

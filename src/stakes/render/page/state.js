@@ -8,6 +8,9 @@ const numbers = (values) =>
 
 const DATA = JSON.parse(byId("stakes-data").textContent);
 const { classes, decisions, unit } = DATA.problem;
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+const turned = [...classes, ...decisions, unit || "", ...DATA.models.map(({ name }) => name)].map(isolated).filter((name) => /[\u0590-\u08ff\ufb1d-\ufefc]/.test(name));
+if (turned.length) turnedNames = new RegExp(turned.sort((a, b) => b.length - a.length).map(escaped).join("|"), "g");
 const LAST = classes.length - 1; // the positive class if there are two
 const TWO = classes.length === 2;
 const BINARY = TWO && decisions.length === 2;
@@ -95,11 +98,12 @@ const priorName = (k) => `prior of ${classes[k]}`;
 
 /** A sentence with no-break spaces between a number and its unit or percent sign. */
 function tied(text) {
-  const escaped = (unit || "%").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  return withoutDirectionMarks(text)
-    .replace(/(\d) (?=%)/g, "$1\u00a0")
-    .replace(/([<>]) (?=\d)/g, "$1\u00a0")
-    .replace(new RegExp(`([\\d∞]) (?=${escaped}(?!\\w))`, "g"), "$1\u00a0");
+  return isolated(
+    text
+      .replace(/(\d) (?=%)/g, "$1\u00a0")
+      .replace(/([<>]) (?=\d)/g, "$1\u00a0")
+      .replace(new RegExp(`([\\d∞]) (?=${escaped(unit || "%")}(?!\\w))`, "g"), "$1\u00a0"),
+  );
 }
 
 // Numbers without an interval of their own --------------------------------------------------------
@@ -215,7 +219,8 @@ function allowedConstant(costs, prior) {
 
 /** The cheapest option without a model: a constant decision, or deciding by each case's costs. */
 function bestWithoutModel(naive, noModel, slack) {
-  if (LIMITED && DATA.unaided === null) return { name: null, phrase: null, cost: NaN }; // everything breaks a limit
+  // everything breaks a limit, or cases have costs of their own and a class has none
+  if ((LIMITED && DATA.unaided === null) || Number.isNaN(naive.cost)) return { name: null, phrase: null, cost: NaN };
   if (noModel && noModel.cost < naive.cost - slack) {
     const phrase = "deciding without a model by each case’s costs and the prior";
     return { name: noModel.name, phrase, cost: noModel.cost };

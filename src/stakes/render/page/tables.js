@@ -67,7 +67,7 @@ function showDisagreement() {
   const less = tied(`Picks among the models: ${unaided.name}, which needs none, costs ${costInSentence(least - unaided.cost)} less per case than the best of them.`);
   byId("disagreement").replaceChildren(
     tableOf(["metric", textCell("picks"), "costs more", ...inferenceHead, ...columns.map((i) => models[i])], rows),
-    ...(!deploysModel && unaided.cost < least ? [html("p", { class: "hint foot" }, less)] : []),
+    ...(!deploysModel && unaided.cost < least && least < Infinity ? [html("p", { class: "hint foot" }, less)] : []),
   );
 }
 
@@ -138,7 +138,7 @@ function showMargins() {
   const format = (point, { d, value }) => (d === null ? probabilityText(point) : flipText(point, value));
   const cellsOf = (point, i, margin) =>
     i === null
-      ? [{ text: "never", look: "fine" }, ""]
+      ? [Number.isNaN(point) ? UNKNOWN_CELL : { text: "never", look: "fine" }, ""]
       : [numberCell(point, null, format(point, margin), exactTextOf(margin)), textCell(nameWithSwatch(rivals[i].name, rivals[i].look))];
   const rows = allMargins.slice(0, MOST_MARGINS).map((margin) => ({
     cells: [
@@ -164,6 +164,12 @@ function showMargins() {
   showNearestMargin(allMargins[0], format);
 }
 
+/** That nothing changes the verdict, or that it is not known because a class has no cases. */
+const noChange = (when, searched = "") =>
+  ABSENT.length
+    ? `none is known, ${when}: there is no case of ${absentNames()}.`
+    : `none, ${when}: no number that is moved alone changes this${searched}.`;
+
 /** The sentence of the verdict about the nearest change. */
 const showNearestChange = (sentence) => {
   const text = [html("b", {}, "Nearest change: "), tied(sentence)];
@@ -181,7 +187,7 @@ function showNearestMargin(margin, format) {
   const moves = point > margin?.value ? "rises above" : "falls below";
   const sentence =
     rival === undefined
-      ? "none, if today’s decisions stay: no number that is moved alone changes this."
+      ? noChange("if today’s decisions stay")
       : `if today’s decisions stay, ${result.rivals[rival].name} costs as little once the ${movedName(margin)} ${moves} ${then} ${FACTORS && margin.d !== null ? "times today’s" : `(now ${now})`}.`;
   showNearestChange(sentence);
 }

@@ -1,15 +1,21 @@
 // Text: elements, tables, tooltips and downloads. Data enters the document as text nodes only, so
 // that no label can become markup.
 
-/** Text without directional marks, which could reverse the text that follows a label. */
-const withoutDirectionMarks = (text) => (typeof text === "string" ? text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "") : text);
+let turnedNames = null; // a pattern of the names that are written from right to left
+
+/** Text in which no label turns what stands beside it: without directional marks, and with such names isolated. */
+function isolated(text) {
+  if (typeof text !== "string") return text;
+  const plainText = text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
+  return turnedNames ? plainText.replace(turnedNames, "\u2068$&\u2069") : plainText;
+}
 
 /** Set attributes and append children; null and undefined ones are left out. */
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
-    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, withoutDirectionMarks(value));
+    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, isolated(value));
   }
-  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined).map(withoutDirectionMarks));
+  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined).map(isolated));
   return node;
 }
 
@@ -26,9 +32,10 @@ const svg = (tag, attributes, ...children) =>
 
 /** A long name shortened in the middle: related names often differ at their ends only. */
 function shortened(text, length) {
-  if (text.length <= length) return text;
+  const letters = [...text]; // an emoji is one, not two halves
+  if (letters.length <= length) return text;
   const tail = Math.ceil((length - 1) / 2);
-  return `${text.slice(0, length - 1 - tail)}…${text.slice(text.length - tail)}`;
+  return [...letters.slice(0, length - 1 - tail), "…", ...letters.slice(letters.length - tail)].join("");
 }
 
 // Tooltips ----------------------------------------------------------------------------------------

@@ -233,9 +233,11 @@ function drawZones({ id, name, bounds: [low, high], now, ends, rounded, formatEx
   );
 }
 
+const ZONES_HEAD = ["axis", "low", "high", "may be the cheapest"];
+
 /** Rows of the download: the zones of all axes. */
 function saveZones() {
-  saved.zones = [["axis", "low", "high", "may be the cheapest"]];
+  saved.zones = [ZONES_HEAD];
   for (const { id, of, name, as = (x) => x } of zoneAxes())
     for (const { low, high, possible } of knownFlips.zones.get(of || id))
       saved.zones.push([name, as(low), as(high), possible.join("; ")]);
