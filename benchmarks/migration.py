@@ -19,6 +19,10 @@ import stakes
 from stakes import Counts, Problem, ScoreTable
 
 
+class PeerError(Exception):
+    """What the call of the other package raises, in one line."""
+
+
 class Move(NamedTuple):
     """One call of another package and what to write instead."""
 
@@ -28,7 +32,8 @@ class Move(NamedTuple):
 
 
 OURS = (
-    "from stakes import calibration, measures, metrics, scoring; from stakes.conditions import Beta"
+    "from stakes import calibration, measures, metrics, scoring; "
+    "from stakes.conditions import Beta, CostProportions, net_benefit_from_cost"
 )
 # Package → how it is called in the table below.
 IMPORTS = {
@@ -66,6 +71,12 @@ MOVES = [
         "em.savings_score(y, d, fp_cost=1, fn_cost=9)",
         "1 - measures.normalized_cost(counts, problem)",
     ),
+    Move(
+        "empulse",
+        "em.savings_score(y, d, fp_cost=2, fn_cost=amount)",
+        "1 - metrics.normalized_cost(y, d, problem=Problem([[0, 2], ['amount', 0]]), "
+        "data={'amount': amount})",
+    ),
     Move("hmeasure", "hm.h_score(y, p)", "stakes.h_measure(table, Beta.severity(counts.shares))"),
     Move(
         "hmeasure",
@@ -83,11 +94,24 @@ MOVES = [
         ".query('model == \"p\"').net_benefit",
         "metrics.clinical_table(y, d, problem.with_prior([0.98, 0.02]))['net benefit'].value",
     ),
+    Move(
+        "dcurves",
+        "dca(frame, 'y', ['p'], thresholds=[0.1], harm={'p': 0.01})"
+        ".query('model == \"p\"').net_benefit",
+        "net_benefit_from_cost(stakes.evaluate(y, {'p': p}, Problem.from_threshold(0.1), "
+        "calibrator=None, running_costs={'p': 0.01 * (1 - 0.1)}).best.cost.value, 0.1, "
+        "prevalence=y.mean())",
+    ),
     Move("model-diagnostics", "md.LogLoss()(y, p)", "scoring.log_loss(table)"),
     Move(
         "model-diagnostics",
         "md.decompose(y, p, scoring_function=md.SquaredError())['miscalibration'][0]",
         "calibration.decompose(table, scoring.HalfBrier()).miscalibration",
+    ),
+    Move(
+        "model-diagnostics",
+        "md.ElementaryScore(eta=0.3, functional='mean')(y, p)",
+        "stakes.ScoreDriven().loss_curve(table, CostProportions)(0.3) / 2",
     ),
     Move("scores", "categorical.probability_of_detection(fcst, obs)", "measures.recall(counts)[1]"),
     Move(
@@ -97,6 +121,11 @@ MOVES = [
     ),
     Move("scores", "probability.brier_score(risk, obs)", "scoring.brier(table)"),
     Move("scores", "probability.roc_auc(risk, obs)", "stakes.auc(table)"),
+    Move(
+        "scores",
+        "probability.murphy_score(risk, obs, [0.3], functional='expectile', alpha=0.5).total",
+        "stakes.ScoreDriven().loss_curve(table, CostProportions)(0.3) / 4",
+    ),
     Move(
         "scores",
         "categorical.relative_economic_value(fcst, obs, cost_loss_ratios=[0.1])",
@@ -137,7 +166,7 @@ MOVES = [
 
 
 def cases() -> dict[str, Any]:
-    """A thousand rows with distinct scores, one in seven of them positive."""
+    """A thousand rows with distinct scores and an amount, one in seven of them positive."""
     rng = np.random.default_rng(1884)
     y = (rng.random(1000) < 0.15).astype(int)
     log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), np.sqrt(2)) + np.log(0.15 / 0.85)
@@ -151,6 +180,7 @@ def cases() -> dict[str, Any]:
         "problem": problem,
         "counts": Counts.from_decisions(y, d, problem),
         "table": ScoreTable.from_scores(y, p, positive=1),
+        "amount": rng.lognormal(1, 1, 1000).round(2),
     }
 
 
@@ -161,8 +191,15 @@ def difference(move: Move) -> float:
     0.0
     """
     names: dict[str, Any] = {**globals(), **cases()}
-    exec(f"{OURS}\n{IMPORTS.get(move.package, '')}", names)
-    theirs, ours = (np.asarray(eval(call, names), dtype=float) for call in move[1:])
+    exec(OURS, names)
+    try:
+        exec(IMPORTS.get(move.package, ""), names)
+        theirs = np.asarray(eval(move.theirs, names), dtype=float)
+    except ImportError:
+        raise
+    except Exception as error:
+        raise PeerError(f"{type(error).__name__}: {error}") from error
+    ours = np.asarray(eval(move.ours, names), dtype=float)
     return float(np.max(np.abs(ours - theirs) / np.maximum(1e-300, np.abs(theirs)).max()))
 
 
@@ -176,6 +213,8 @@ def main(wanted: list[str]) -> None:
             result = f"{difference(move):.0e}"
         except ImportError as missing:
             result = f"not executed: {missing}"
+        except PeerError as error:
+            result = f"failed: {error}"
         print(f"| {move.package} | `{move.theirs}` | `{move.ours}` | {result} |")
 
 

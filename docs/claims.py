@@ -192,9 +192,9 @@ def tests_by_claim(folder: Path) -> dict[str, list[str]]:
 def written(tests: dict[str, list[str]]) -> str:
     """Return the page: one table per paper, one row per claim."""
     lines = [
+        "<!-- Written by docs/claims.py; do not edit. -->",
         "# Claims, functions and tests",
         "",
-        "Written by `docs/claims.py`; do not edit. "
         f"Tests check {len(tests)} of {len(CLAIMS)} claims.",
     ]
     for letter, title in PAPERS.items():

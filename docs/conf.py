@@ -158,6 +158,8 @@ ON_THE_SITE = {
     r"\]\(tutorials\)": "](gallery/index.rst)",
     r"\]\(\.\./src/stakes/render/schema\.py\)": "](reference/schema.rst)",
     r"\]\(\.\./src/stakes\)": "](reference/index.rst)",
+    r"\]\(\.\./benchmarks/RESULTS\.md": "](benchmarks.md",
+    r"\]\(\.\./benchmarks/GPU\.md": "](benchmarks_gpu.md",
 }
 
 

@@ -9,6 +9,7 @@ import doctest
 import math
 import re
 import tomllib
+from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -73,14 +74,27 @@ def write(file: str, first: str, other: str, columns: str) -> None:
 
 
 @pytest.fixture
+def loans(folder: Path) -> Path:
+    """The files of the page about rules: its own problem, and the data that it reads."""
+    page = (ROOT / "docs" / "ship_a_rule.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples(page)[:6]:  # up to the problem
+        exec(example.source, names)
+    names["problem"].to_toml("loans.toml")
+    data = files("stakes") / "data" / "german_credit.csv"
+    for file in ("past", "new"):
+        duckdb.sql(f"COPY (FROM '{data}') TO '{file}.parquet'")
+    return folder
+
+
+@pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files that commands of the pages name, with a few rows each."""
     monkeypatch.chdir(tmp_path)
     Path("fraud.toml").write_text(problem_text("README.md"), encoding="utf-8")
-    Path("loans.toml").write_text(problem_text("problem_file.md"), encoding="utf-8")
     TUMOURS.to_toml("tumours.toml")
     scores = "0.1 + 0.7 * (i % 4 = 0)::INT AS p_new, 0.3 AS p_old, 50 + i % 7 AS amount"
-    for file in ("predictions", "past", "new"):
+    for file in ("predictions", "new"):
         write(f"{file}.parquet", "fraud", "legit", scores)
     write("predictions.csv", "malignant", "benign", "0.1 + 0.7 * (i % 4 = 0)::INT AS p_logistic")
     return tmp_path
@@ -92,13 +106,18 @@ def run(words: list[str]) -> None:
         assert done.exit_code == 0, done.output
 
 
-WITH_FILES = ["README.md", "incumbent.md", "ship_a_rule.md", "start.md"]
+WITH_FILES = [
+    ("README.md", "folder"),
+    ("incumbent.md", "folder"),
+    ("ship_a_rule.md", "loans"),
+    ("start.md", "folder"),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", WITH_FILES)
-def test_commands_of_a_page_run_in_a_folder_that_has_their_files(page, folder):
-    outputs = set()
+@pytest.mark.parametrize(("page", "files_of"), WITH_FILES)
+def test_commands_of_a_page_run_in_a_folder_that_has_their_files(page, files_of, request):
+    folder, outputs = request.getfixturevalue(files_of), set()
     for block in blocks_of(page, ""):
         for words in block.commands:
             run(words)

@@ -37,14 +37,14 @@ def page(rows: list[Row]) -> str:
     minutes = sum(row["seconds"] for row in rows) / 60
     mixed = [row for row in rows if row["section"] == "mixed"]
     missed, most = exceptions(rows), max(row["samples"] for row in reports)
-    return f"""# How often the intervals cover
+    return f"""<!-- Written by docs/coverage.py; do not edit. -->
+# How often the intervals cover
 
-Written by `docs/coverage.py`; do not edit. Data sets are drawn from populations whose costs are
-known exactly; a number covers when its 95 % interval contains the true value. Coverages are in %,
-and bold where they miss a goal. These rows took {minutes:.0f} minutes of processor time. Seeds
-are fixed: `python docs/coverage.py` runs all of them, with up to {most} data sets of every report;
-with as many as the table says, a row comes out the same again. `--quick` runs a few data sets of
-each.
+Data sets are drawn from populations whose costs are known exactly; a number covers when its 95 %
+interval contains the true value. Coverages are in %, and bold where they miss a goal. These rows
+took {minutes:.0f} minutes of processor time. Seeds are fixed: `python docs/coverage.py` runs all of
+them, with up to {most} data sets of every report; with as many as the table says, a row comes out
+the same again. `--quick` runs a few data sets of each.
 
 | goal | rows | missed |
 |---|---|---|
@@ -90,12 +90,12 @@ that uses them can be calibrated.
 
 ## Intervals by the thousand
 
-The functions that make the intervals of costs, normalised costs and differences, in many more data
-sets; *percentile* is the percentile bootstrap of the same data, *width* the median width over its
-median width (empty where half of its intervals have no upper end). Clusters here have class shares
-and decisions of their own (intraclass correlation 0.2). *Patients* have one class each, and four of
-five are decided as a whole. *A class weighted up tenfold* was sampled too rarely. *Tied*: blind
-decisions cost the same, so that the normalised cost has a kink.
+The functions that make the intervals of costs (*EC*), normalised costs (*NEC*) and differences, in
+many more data sets; *percentile* is the percentile bootstrap of the same data, *width* the median
+width over its median width (empty where half of its intervals have no upper end). Clusters here
+have class shares and decisions of their own (intraclass correlation 0.2). *Patients* have one class
+each, and four of five are decided as a whole. *A class weighted up tenfold* was sampled too rarely.
+*Tied*: blind decisions cost the same, so that the normalised cost has a kink.
 
 {_interval_table(intervals)}
 
@@ -359,7 +359,10 @@ def _above(width: float) -> bool:
 
 def _goals(reports: list[Row], intervals: list[Row], fittings: list[Row], mixed: list[Row]) -> str:
     lines = [
-        (f"{_name(column)}: at least {LEAST:g} %", [_short(row, column) for row in reports])
+        (
+            f"{column.replace('NEC', 'normalised cost')}: at least {LEAST:g} %",
+            [_short(row, column) for row in reports],
+        )
         for column in COLUMNS
         if column != "set"
     ]

@@ -111,8 +111,10 @@ for sentence in yearly.verdict.sentences:
 # The report is cautious: with 20,000 payments, of which a thousand are frauds, the interval of the
 # difference still includes zero, because it depends on a small number of large frauds.
 #
-# The report also has a row "costs and prior, no model", which decides by the amount alone. A model
-# that does not beat that row is not worth deploying.
+# The report also has a row "costs and prior, no model", which decides by the amount alone. It is
+# cheaper than the best decision that is the same for all payments, the yardstick of the normalised
+# cost. The verdict compares with that row: a model must be below its normalised cost, not below 1.
 
 assert yearly.no_model is not None
 print(f"{yearly.no_model.cost.value:.2f} EUR per payment without a model")
+print(f"normalised: {yearly.no_model.normalized.value:.2f}")

@@ -82,14 +82,15 @@ for row in ("sensitivity", "specificity", "PPV", "net benefit", "interventions a
 # Your clinic is not the study
 # ----------------------------
 #
-# In the study 14 % had cancer; among the people whom you screen it may be 3 %. In dcurves this
+# In the study 15 % had cancer; among the people whom you screen it may be 3 %. In dcurves this
 # is ``prevalence=``; here the prior belongs to the problem, and everything follows it: predictive
 # values, net benefit, and the decisions themselves. Fewer people now reach the same 10 %, so
 # sensitivity falls and specificity rises:
 
 screening = problem.with_prior([0.97, 0.03])
+study = [1 - ill.mean(), ill.mean()]
 shifted = {
-    name: stakes.bayes_decisions(stakes.shift_prior(p, [0.86, 0.14], [0.97, 0.03]), problem)
+    name: stakes.bayes_decisions(stakes.shift_prior(p, study, [0.97, 0.03]), problem)
     for name, p in models.items()
 }
 at_screening = stakes.metrics.clinical_table(y_true, shifted, screening)

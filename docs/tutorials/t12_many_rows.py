@@ -119,21 +119,9 @@ decided.aggregate("decision, count(*) AS payments").order("decision").fetchall()
 # 0.31 GiB of memory. Scores of four digits make that possible: there are at most 10,001 of them to
 # which a map is fitted.
 #
-# Where every score is different, a map would need all of them in memory, so the reports in the next
-# table are **not recalibrated**. ``python benchmarks/scale.py 100000000`` makes the rows, with one
-# model, and runs each task in turns with DuckDB's scan of the label and the score.
-#
-# =============================================  =================  ===============  ==========
-# 10⁸ rows, all scores different                 processor × scan   elapsed × scan   peak, GiB
-# =============================================  =================  ===============  ==========
-# AUC, hull, best threshold and H, exact         5.6                7.6              1.05
-# the same from bins, with bounds on the error   2.8                2.7              0.26
-# a whole report, not recalibrated, ranks exact  8.2                8.8              1.03
-# the same, ranks from bins                      6.2                11               0.26
-# =============================================  =================  ===============  ==========
-#
-# The exact ranks took 12 seconds of processor time and the exact report 18, but ratios to a scan
-# travel between machines better than seconds. Whether ranks are exact follows from
-# ``memory_limit``: eight bytes for each row must fit into it. :doc:`Frames and engines </frames>`
-# has the figures for fewer rows and for weights; those of GPUs for 10⁸ and 10⁹ scores are on
-# :doc:`the page about torch </torch>`.
+# Where every score is different, a map would need all of them in memory, so such reports are **not
+# recalibrated**. They take five to eight times the processor time of DuckDB's scan, and 1 GiB of
+# memory with exact ranks or 0.3 GiB in bins. Whether ranks are exact follows from ``memory_limit``:
+# eight bytes for each row must fit into it. :doc:`Frames and engines </frames>` says more, and
+# :doc:`the benchmarks </benchmarks>` have the latest figures; those of GPUs for 10⁸ and 10⁹ scores
+# are on :doc:`the page about torch </torch>`.

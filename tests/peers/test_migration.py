@@ -26,6 +26,19 @@ def test_their_call_and_ours_give_the_same_number(move):
     assert migration.difference(move) < 1e-9
 
 
+def test_a_call_of_theirs_that_fails_is_named_and_the_next_one_runs(monkeypatch, capsys):
+    moves = [migration.Move("nobody", theirs, "1") for theirs in ("1 / 0", "1")]
+    monkeypatch.setattr(migration, "MOVES", moves)
+    migration.main([])
+    results = [line.split(" | ")[3] for line in capsys.readouterr().out.splitlines()[2:]]
+    assert results == ["failed: ZeroDivisionError: division by zero |", "0e+00 |"]
+
+
+def test_an_error_of_ours_is_raised_as_it_is():
+    with pytest.raises(ZeroDivisionError):
+        migration.difference(migration.Move("nobody", "1", "1 / 0"))
+
+
 def test_the_page_has_every_call_and_no_other():
     page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
     table = page.split("## Their call, and ours")[1].split("\n## ")[0]

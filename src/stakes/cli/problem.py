@@ -62,7 +62,8 @@ def new(out: str, force: bool) -> None:
     """Ask what is at stake and write the answers to the problem file OUT.
 
     Two classes and two decisions can do without costs: it is enough to say above which
-    probability you would act.
+    probability you would act. Costs are numbers here; ranges and expressions of columns are
+    written into OUT afterwards.
     """
     target = check_target(out)
     if target.exists() and not force:

@@ -44,7 +44,7 @@ class DecisionRule(Value):
     model: str
     name: str
     threshold: float | None = None  # above which the second of two decisions is taken
-    eligible: bool = True  # a rule tuned on these very cases is shown, but cannot win
+    eligible: bool = True  # one tuned on these very cases wins only where the model has no other
     prices: tuple[float, ...] = ()  # of the limits of the problem, fitted to all cases
     added: FloatArray | None = None  # (L, K, M), what these prices add to the costs
     capacity: tuple[tuple[float, float, float], ...] = ()  # share, cost and price of other limits
