@@ -64,6 +64,22 @@ def test_a_limit_that_a_rule_keeps_anyway_does_not_raise_its_cost():
         assert price_limits(FIVE, Problem(costs, limits=limits)).cost <= alone.cost + 1e-12
 
 
+def test_the_rule_for_all_limits_but_one_is_taken_where_it_keeps_that_one():
+    """Two of three cases are equal; no line of prices for all three limits has as cheap a rule."""
+    rows = np.array([[0.95, 0.15], [0.95, 0.15], [0.85, 0.25]]) / 1.1
+    problem = Problem(
+        [[-2, 7, 7], [5, 4, 0]],
+        limits=[
+            Limit(1, at_least=0.55),
+            Limit(2, given=0, at_most=0.5),
+            Limit(0, given=1, at_most=0.52),
+        ],
+    )
+    fewer = price_limits(rows, problem.with_limits(problem.limits[1:]))
+    assert _values(rows, problem, fewer.decisions).max() <= 1e-10
+    assert price_limits(rows, problem).cost == pytest.approx(fewer.cost)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_no_limit_that_a_rule_keeps_anyway_raises_its_cost(seed):
     rows, problem = _draw(seed, 2 + seed % 2)
