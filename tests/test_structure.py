@@ -113,7 +113,7 @@ FLOORS: dict[str, str] = {
         "deployment multiplicity straight_moves contender_exits winner "
         "system_costs sampled_costs counted_costs loss_costs"
     ),
-    "limits": "batch_counts deployed_cases capacity exact_prices fitted_prices priced",
+    "limits": "batch_counts deployed_cases capacity exact_prices price_lines fitted_prices priced",
     "measures": "cost confusion",
     "metrics": "row_costs metric_rows clinical_samples clinical_tables calibration_tables",
     "plot": "_style _table_cells curve_plots band_plots table_plots",

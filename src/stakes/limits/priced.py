@@ -78,7 +78,7 @@ class LimitCheck(Value):
 
 @record(repr=False)
 class PricedLimits(Value):
-    """Prices of the limits of a problem, and the rule that keeps them at the least cost.
+    """Prices of the limits of a problem, and a cheap deterministic rule that keeps them.
 
     Attributes
     ----------
@@ -87,8 +87,9 @@ class PricedLimits(Value):
         For a share, what one more case with that decision would save; for a rate, what a rate that
         is looser by one would save per case. Zero where the limit does not bind.
     priced : the problem without limits whose Bayes decisions are the rule
-        Its costs include the prices. Where these are positive, they lie a little above `prices`,
-        halfway to the next case that would change, so that no case is tied.
+        Its costs include prices at which no case is tied. That of a single limit lies a little
+        above its price in `prices`, halfway to the next case that would change; those of several
+        may lie farther away, where the rule is cheaper.
     added : (L, K, M) what each limit adds to the costs of `problem`
     decisions : (n,) what the rule decides about these cases
     values : (L,) the share or rate of each limit on these cases, by their labels where they are
@@ -122,7 +123,10 @@ class PricedLimits(Value):
 
     @property
     def rounding_loss(self) -> float:
-        """Cost per case above that of the best rule, which may randomise."""
+        """Cost per case above that of the best rule, which may randomise.
+
+        No rule that keeps the limits by the posteriors saves more than this.
+        """
         return loss_beyond(self.cost, self.dual_value)
 
     @property
@@ -157,7 +161,7 @@ def price_limits(
     weights: object = None,
     posterior_prior: object = None,
 ) -> PricedLimits:
-    r"""Prices of the limits of a problem, and the cheapest rule that keeps them.
+    r"""Prices of the limits of a problem, and a cheap deterministic rule that keeps them.
 
     Costs and limits are linear in the decisions, so that the best rule takes the cheapest decision
     after a price is added to the costs. The price of a share is added to the column of its
@@ -168,8 +172,10 @@ def price_limits(
               \Bigl(c_{kd} + \sum_l \lambda_l a_{lkd}\Bigr) - \sum_l \lambda_l b_l
 
     exactly for one limit, by its breakpoints, and by cutting planes for several. The rule is
-    deterministic and keeps the limits on these cases, even where cases are tied. Limits that no
-    rule can keep are refused; the message says what can be kept.
+    deterministic and keeps the limits on these cases, even where cases are tied. For one limit it
+    is the cheapest that a price gives; for several it is the cheapest that a search found along
+    lines of prices, and `rounding_loss` bounds what it misses. Limits that no rule can keep are
+    refused; the message says what can be kept.
 
     Parameters
     ----------
