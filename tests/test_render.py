@@ -531,17 +531,24 @@ def test_models_with_the_same_advice_share_a_sentence():
     assert apart == f"wild: {advice['wild']}."
 
 
+WHY_INFINITE = "Log loss ∞: rf gave probability 0 to a class that was true."
+
+
 def test_an_infinite_log_loss_says_which_model_was_sure_of_a_wrong_class():
     y, p = np.array([0, 1] * 50), np.array([0.1, 0.8] * 50)
     sure = np.where(np.arange(100) == 7, 0.0, p)
     settings: Any = {"calibrator": None, "replicates": 20}
     report = evaluate(y, {"rf": sure, "lr": p}, BINARY, **settings)
-    told = "Log loss ∞: rf gave probability 0 to a class that was true."
-    assert told in part(report, QUALITY).sentences
-    assert told in report.to_html()
+    assert WHY_INFINITE in part(report, QUALITY).sentences
     assert "∞" not in str(part(evaluate(y, {"lr": p}, BINARY, **settings), QUALITY))
     certain = Problem(BINARY.costs, prior=[0.0, 1.0])
     assert "gave probability 0" not in evaluate(y, {"lr": p}, certain, **settings).to_text()
+
+
+def test_the_page_says_why_a_log_loss_is_infinite():
+    pytest.importorskip("jinja2")
+    report = evaluate([0, 1] * 50, {"rf": [0.1, 0.8] * 49 + [0.1, 0.0]}, BINARY, replicates=20)
+    assert WHY_INFINITE in report.to_html()
 
 
 def test_a_table_in_markdown_has_a_rule_for_every_column():
