@@ -452,7 +452,7 @@ NOT_FOR_USERS: dict[str, str] = {
             *("scoring.shape_of", "scoring.n_columns", "calibration.decoded_map"),
             *("calibration.sealed_map", "inference.checked_scheme"),
             *("inference.contenders_among", "inference.difference_support", "problem.cell_text"),
-            "inference.loss_costs",
+            *("inference.loss_costs", "inference.support_bounds"),
             *("report.cheapest_of", "report.flip_of", "render.refuse_too_long_to_write"),
             *("limits.price_at", "rule.cuts_of"),
             *("limits.read_counts", "rule.Rule.of", "rule.Rule.plain", "rule.Rules"),
