@@ -776,7 +776,10 @@ def test_columns_of_the_other_kind_of_label_say_so():
     turned.to_toml("turned.toml")
     Path("percent.csv").write_text("truth,p,did\n" + "legit,12 %,fraud\nfraud,70 %,legit\n" * 9)
     told = [
-        (("turned.toml", "p"), "These are the problem's decisions: are its costs transposed? T"),
+        (
+            ("turned.toml", "p"),
+            "These are the problem's decisions: is this another column, or",
+        ),
         (("p.toml", "did"), "These are classes; the problem decides 'approve', 'block': pass such"),
         (("p.toml", "p"), "with a decimal point in every row, percentages divided by 100."),
     ]

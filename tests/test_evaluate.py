@@ -872,9 +872,14 @@ def test_labels_of_the_other_kind_and_numbers_as_text_say_so():
     y, models = two_models(50)
     labels, p = np.array(FRAUD.classes)[y], models["good"]
     turned = Problem(FRAUD.costs.T, classes=FRAUD.decisions, decisions=FRAUD.classes)
-    transposed = r"^y_true must .* These are the problem's decisions: are its costs transposed\?"
+    transposed = (
+        r"^y_true must .* These are the problem's decisions: is this another column, or are"
+    )
     with pytest.raises(InputError, match=transposed):
         evaluate(labels, np.full((50, 3), 1 / 3), turned)
+    letters = Problem([[0, 1], [5, 0]], classes=["a", "b"], decisions=[0, 1])
+    with pytest.raises(InputError, match=r"Rename them"):  # True is not the decision 1
+        evaluate([True, False], [0.1, 0.8], letters)
     with pytest.raises(InputError, match=transposed):
         Counts.from_decisions(labels, labels, turned)
     predicted = "These are classes; the problem decides 'approve', 'review', 'block': pass such dec"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from stakes import InputError, Limit, Problem, bayes_decisions, price_limits
+from stakes.limits.deployed_cases import CountedCases
 
 DISTINCT = np.array([[0.836, 0.164], [0.1077, 0.8923], [0.2726, 0.7274], [0.4267, 0.5733]])
 FIVE = np.array(
@@ -173,3 +174,43 @@ def test_a_refusal_speaks_of_equal_cases_only_where_there_are_some():
     problem = problem.with_limits([Limit(0, at_most=0.4), Limit(1, at_most=0.7)])
     with pytest.raises(InputError, match=r"keeps all of them\. Loosen a limit"):
         price_limits([0.2, 0.3], problem)
+
+
+def test_a_rule_that_decides_ties_otherwise_is_taken_only_where_it_is_cheaper():
+    """On its line this rule looks cheaper; decided again, it costs 4.891 instead of 4.8185."""
+    rng = np.random.default_rng(197)
+    n = int(rng.choice([10, 30, 100, 400]))
+    p = rng.multinomial(int(rng.choice([4, 5, 10])), rng.dirichlet(np.ones(3)), n).astype(float)
+    p /= p.sum(axis=1, keepdims=True)
+    costs = rng.integers(1, 20, (3, 3)).astype(float)
+    np.fill_diagonal(costs, 0)
+    limits = [Limit.share(1, at_most=0.2), Limit.share(2, at_most=0.15)]
+    assert price_limits(p, Problem(costs, limits=limits)).cost < 4.8186
+
+
+@pytest.mark.parametrize("kinds", [1, 7, 200])
+def test_equal_cases_are_merged_with_the_sum_of_their_masses(kinds):
+    rng = np.random.default_rng(kinds)
+    where = rng.integers(0, kinds, 200)
+    costs, counted = rng.random((3, kinds))[:, where], rng.random((2, kinds))[:, where]
+    limits = (Limit.share("b", at_most=0.4), Limit.rate("c", given="x", at_most=0.2))
+    mass = rng.random(200) / 100
+    cases = CountedCases(costs, mass, limits, np.array([1, 2]), counted, seen=counted)
+    merged, size = cases.distinct(), np.unique(where).size
+    assert (merged.mass.size, merged.seen) == (size, None)
+    slow: dict[tuple[float, ...], float] = {}
+    for column, share in zip(np.vstack([costs, counted]).T.tolist(), mass, strict=True):
+        slow[tuple(column)] = slow.get(tuple(column), 0.0) + share
+    columns = map(tuple, np.vstack([merged.costs, merged.counted]).T.tolist())
+    assert dict(zip(columns, merged.mass, strict=True)) == pytest.approx(slow)
+    choice = rng.integers(0, 3, size)
+    every = {tuple(c): d for c, d in zip(merged.costs.T.tolist(), choice, strict=True)}
+    spread = np.array([every[tuple(column)] for column in costs.T.tolist()])
+    assert merged.cost(choice) == pytest.approx(cases.cost(spread))
+    assert merged.values(choice) == pytest.approx(cases.values(spread))
+
+
+def test_the_refusal_counts_the_cases_that_repeat_another():
+    limits = [Limit.share(1, at_most=0.3), Limit.share(1, at_least=0.2)]
+    with pytest.raises(InputError, match=r"of cases, no prices .*: 1 of these 3 cases repeats ano"):
+        price_limits([0.5, 0.5, 0.1], Problem.binary(false_alarm=1, miss=1, limits=limits))

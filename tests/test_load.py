@@ -149,10 +149,10 @@ def test_memory_is_that_of_the_group_of_processes_where_that_is_limited(
 ):
     (tmp_path / "memory.max").write_text("3145728\n")
     (tmp_path / "unlimited").write_text(text)
-    missing = tmp_path / "missing"
-    monkeypatch.setattr(evaluate_rows, "_GROUPS", (missing, tmp_path / "unlimited"))
+    missing, no_file = tmp_path / "missing", tmp_path  # neither can be read
+    monkeypatch.setattr(evaluate_rows, "_GROUPS", (missing, no_file, tmp_path / "unlimited"))
     assert evaluate_rows.memory_bytes() > 3 << 20
-    monkeypatch.setattr(evaluate_rows, "_GROUPS", (missing, tmp_path / "memory.max"))
+    monkeypatch.setattr(evaluate_rows, "_GROUPS", (missing, no_file, tmp_path / "memory.max"))
     assert evaluate_rows.memory_bytes() == 3 << 20
 
 

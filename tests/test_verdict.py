@@ -16,6 +16,7 @@ from stakes import (
     Counts,
     Decisions,
     InputError,
+    Limit,
     Posteriors,
     Problem,
     Report,
@@ -705,6 +706,23 @@ def test_the_verdict_names_classes_without_cases_behind_its_first_sentence(right
     assert not any("no case" in each for each in stated.verdict.sentences)
     # The prior rules the other classes out, whatever they cost: there is nothing to warn of.
     assert "absent class" not in {caveat.kind for caveat in stated.caveats}
+
+
+def test_what_breaks_a_limit_does_so_whether_or_not_other_classes_come():
+    limit = Limit.rate("x", given="b", at_most=0.3)
+    costs = [[0, 1], [1, 0], [1, 1]]
+    problem = Problem(costs, classes=list("abc"), decisions=["x", "y"], limits=[limit])
+    y = ["a", "b"] * 100
+    verdict = evaluate(y, {"m": Decisions(["x"] * 200)}, problem, calibrator=None).verdict
+    assert "clearly breaks a limit" in verdict.reason
+    assert not any("no case of c" in sentence for sentence in verdict.sentences)
+
+
+def test_no_decision_is_the_best_where_its_cost_is_undefined():
+    limits = [Limit.share(0, at_most=0.47)]  # which always deciding 0 breaks
+    problem = Problem([[0, 1.3], [0.8, 0]], prior=[0.86, 0.14], limits=limits)
+    (sentence,) = evaluate([0] * 40, {"m": Decisions([0, 1] * 20)}, problem).verdict.sentences
+    assert sentence.startswith("No model can be recommended")
 
 
 @pytest.mark.parametrize("by_case", [False, True])

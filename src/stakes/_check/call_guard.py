@@ -371,7 +371,7 @@ def _example(kind: type) -> str:
 def _makers(kind: type) -> Iterator[str]:
     """Calls of the public functions that make such a value of something else."""
     room = ".".join(kind.__module__.split(".")[:2])
-    for name in sys.modules[room].__all__:
+    for name in getattr(sys.modules[room], "__all__", ()):
         function = getattr(sys.modules[room], name)
         hints = _hints(function) if inspect.isfunction(function) else {}
         returned = hints.pop("return", None)

@@ -20,19 +20,23 @@ def reads_as_number(label: object) -> bool:
     return isinstance(label, str) and _NUMERIC.fullmatch(label) is not None
 
 
+def _is_among(label: object, labels: Collection[object]) -> bool:
+    return any(type(each) is type(label) and each == label for each in labels)
+
+
 def for_no_class(label: object, decisions: Collection[object]) -> str:
     """The remedy for what is no class but a decision; empty for anything else."""
-    if not isinstance(label, str | int) or label not in decisions:
+    if not _is_among(label, decisions):
         return ""
     return (
-        "These are the problem's decisions: are its costs transposed? Their rows are classes, "
-        "their columns are decisions."
+        "These are the problem's decisions: is this another column, or are the costs transposed? "
+        "Their rows are classes, their columns are decisions."
     )
 
 
 def for_no_decision(label: object, decisions: Labels, classes: Collection[object]) -> str:
     """The remedy for what is no decision but a class, or a number as text; empty otherwise."""
-    if isinstance(label, str | int) and label in classes:
+    if _is_among(label, classes):
         return (
             f"These are classes; the problem decides {listed(decisions)}: pass such decisions, or "
             f"probabilities."

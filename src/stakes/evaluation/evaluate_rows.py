@@ -260,6 +260,9 @@ def memory_bytes() -> int:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     total = total if limit == resource.RLIM_INFINITY else min(total, limit)
     for group in _GROUPS:  # Linux limits containers through the group of their processes
-        most = group.read_text().strip() if group.is_file() else ""
+        try:
+            most = group.read_text().strip()
+        except OSError:  # there is none, or it is hidden
+            continue
         total = min(total, int(most)) if most.isdecimal() else total
     return total

@@ -54,7 +54,8 @@ def verdict_of(
         limits = limit_sentences(best, evidence, costs.level, named=len(words.rivals) > 1)
         sentences = (words.all_break(best), *limits)
     else:
-        sentences = words.none(best, expected, saving), words.at_best(best, expected, saving)
+        at_best = words.at_best(best, expected, saving)
+        sentences = (words.none(best, expected, saving), *([at_best] if at_best else []))
     verdict = Verdict(
         deploy=None,
         model=None,
@@ -253,7 +254,7 @@ class _Words:
 
     def unseen(self, evidence: Evidence) -> str:
         """For which classes the verdict cannot speak: without a prior, those that have no cases."""
-        if self.problem.prior is not None:
+        if self.problem.prior is not None or evidence.all_break:
             return ""
         sizes = zip(self.problem.classes, evidence.sample.sizes, strict=True)
         absent = [str(label) for label, size in sizes if not size]
@@ -304,6 +305,8 @@ class _Words:
 
     def at_best(self, best: System, expected: Measured, saving: Measured) -> str:
         """What the best of the systems would cost, where none is deployed."""
+        if isnan(self.naive.cost):
+            return ""
         if isnan(saving.value):
             return (
                 f"The best decision without looking at the case is {self._always}, which costs "

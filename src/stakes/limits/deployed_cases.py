@@ -57,6 +57,32 @@ class CountedCases:
         """The largest difference between the costs of two decisions; 1 where all are equal."""
         return float((self.costs.max(axis=0) - self.costs.min(axis=0)).max(initial=0.0)) or 1.0
 
+    def distinct(self) -> CountedCases:
+        """The cases with equal ones, by the posteriors, merged into one; without labels.
+
+        Returns
+        -------
+        cases in another order
+
+        Examples
+        --------
+        >>> costs = np.array([[0.1, 0.9, 0.1], [0.5, 0.5, 0.5]])  # two decisions, three cases
+        >>> share, counted = np.full(3, 1 / 3), np.ones((1, 3))
+        >>> limits = (Limit.share("b", at_most=0.4),)
+        >>> CountedCases(costs, share, limits, np.array([1]), counted).distinct().mass.round(2)
+        array([0.67, 0.33])
+        """
+        parts = np.vstack([self.costs, self.counted])
+        # One number for each case, because sorting numbers is much faster than sorting columns.
+        code = sum(np.sqrt(2 + row) * part for row, part in enumerate(parts))
+        _, first, place = np.unique(code, return_index=True, return_inverse=True)
+        some = parts[:, first]
+        if not (some[:, place] == parts).all():  # two cases share a number by chance
+            return replace(self, seen=None)
+        costs, counted = np.split(some, [len(self.costs)])
+        mass = np.bincount(place, self.mass)
+        return replace(self, costs=costs, counted=counted, mass=mass, seen=None)
+
     def values(self, decided: npt.NDArray[np.integer[Any]]) -> FloatArray:
         """Shares and rates (L,) of decisions, by the posteriors.
 

@@ -21,6 +21,7 @@ _ALL_SIDES = 3  # limits up to which rules for fewer limits are tried
 _TIGHTENED = 40  # how often limits are tightened before the search ends without a rule
 _MANY = 2_000  # cases beyond which slight losses are left, because the search takes many passes
 _SLIGHT = 1e-3  # of the span of costs
+_TRIED = 10  # of the rules that look cheaper in a round, how many are decided by
 _ROUNDS = 6  # of the search around the cheapest rule so far
 _PASSES = 12_000_000  # cases that a search passes over; it ends with the line that reaches them
 
@@ -159,24 +160,30 @@ def _of_fewer(task: _Task, rule: _Kept | None) -> _Kept | None:
         fewer = task.without(place)
         other = (_of_one(fewer) if size == 2 else _of_several(fewer)).rule
         if other is not None and (rule is None or other.cost < rule.cost):
-            rule = task.tried(np.insert(other.side, place, 0.0))[1] or rule
+            rule = _cheaper(rule, task.tried(np.insert(other.side, place, 0.0))[1])
     return rule
+
+
+def _cheaper(rule: _Kept | None, other: _Kept | None) -> _Kept | None:
+    return other if other is not None and (rule is None or other.cost < rule.cost) else rule
 
 
 def _searched(task: _Task, prices: FloatArray, rule: _Kept | None) -> _Kept | None:
     """The cheapest rule on lines of prices near the optimal ones, then near that rule."""
-    lines = _PASSES // task.cases.mass.size
+    cases = task.cases.distinct()
+    lines = _PASSES // cases.mass.size
     least = (np.inf, np.inf)
     for _ in range(_ROUNDS):
-        candidates = list(islice(lines_near(task.cases, prices), lines))
+        candidates = list(islice(lines_near(cases, prices), lines))
         lines -= len(candidates)
         candidates.sort(key=lambda candidate: candidate[:2])
-        for broken, cost, side in candidates:
+        for broken, cost, side in candidates[:_TRIED]:
             if broken or (rule is not None and cost >= rule.cost):
                 break
             # Rounding may decide cases otherwise whose costs are nearly the same.
-            if (kept := task.tried(side)[1]) is not None:
-                rule = kept
+            cheaper = _cheaper(rule, task.tried(side)[1])
+            if cheaper is not rule:
+                rule = cheaper
                 break
         if not candidates or candidates[0][:2] >= least:
             break
@@ -238,10 +245,10 @@ def _nearby(task: _Task, prices: FloatArray) -> _Kept | None:
 def _no_rule(cases: CountedCases) -> InputError:
     listed = "; ".join(map(str, cases.limits))
     size = cases.mass.size
-    equal = size - np.unique(np.vstack([cases.costs, cases.counted]), axis=1).shape[1]
-    tied = f": {equal} of these {size} cases repeat another" if equal else ""
+    equal = size - cases.distinct().mass.size
+    tied = f": {equal} of these {size} cases repeat{'s' * (equal == 1)} another" if equal else ""
     return InputError(
-        f"limits must leave room for a rule that decides equal cases alike; for {listed} no prices "
-        f"were found at which a rule without chance keeps all of them{tied}. Loosen a limit, or "
-        f"keep counts of each batch with rule.decide(batch, limits=[Limit.count(…)])."
+        f"limits must leave room for a rule that decides equal cases alike; for {listed}, no "
+        f"prices were found at which a rule without chance keeps all of them{tied}. Loosen a "
+        f"limit, or keep counts of each batch with rule.decide(batch, limits=[Limit.count(…)])."
     )

@@ -87,9 +87,9 @@ class PricedLimits(Value):
         For a share, what one more case with that decision would save; for a rate, what a rate that
         is looser by one would save per case. Zero where the limit does not bind.
     priced : the problem without limits whose Bayes decisions are the rule
-        Its costs include prices at which no case is tied. That of a single limit lies a little
-        above its price in `prices`, halfway to the next case that would change; those of several
-        may lie farther away, where the rule is cheaper.
+        Its costs include prices. That of a single limit lies a little above its price in `prices`,
+        halfway to the next case that would change, so that no case is tied; those of several may
+        lie farther away, where the rule is cheaper.
     added : (L, K, M) what each limit adds to the costs of `problem`
     decisions : (n,) what the rule decides about these cases
     values : (L,) the share or rate of each limit on these cases, by their labels where they are
