@@ -80,7 +80,7 @@ class CountedCases:
         if not (some[:, place] == parts).all():  # two cases share a number by chance
             return replace(self, seen=None)
         costs, counted = np.split(some, [len(self.costs)])
-        mass = np.bincount(place, self.mass)
+        mass = np.bincount(place, self.mass).astype(np.float64, copy=False)
         return replace(self, costs=costs, counted=counted, mass=mass, seen=None)
 
     def values(self, decided: npt.NDArray[np.integer[Any]]) -> FloatArray:
