@@ -15,6 +15,7 @@ from stakes import Decisions, InputError, JointCounts, Problem, evaluate
 from stakes._check import FloatArray
 from stakes.inference import (
     Contenders,
+    Measured,
     contenders,
     cost_errors,
     fitting_covariance,
@@ -583,6 +584,61 @@ def test_a_cost_moves_up_and_a_saving_down():
     assert saving.high == 3.0
     assert cost.value <= cost.high
     assert saving.value >= saving.low
+
+
+def test_a_difference_to_a_baseline_is_corrected_for_the_choice_among_the_others():
+    """The slow twin draws the errors of all systems, and chooses again among the challengers."""
+    joint = tally(200, skills=(1.2, 1.1, 1.2, 1.1, 1.15))
+    costs = system_costs(joint, PROBLEM)
+    best, (old, *_) = costs.cheapest, [n for n in joint.models if n != costs.cheapest]
+    assert best is not None
+    errors = costs.choice.errors
+    kept = [name for name in costs.contenders if name != old]
+    x = errors.among(tuple(kept)).costs
+    s = errors.among((*kept, old)).covariance
+    drawn = np.random.default_rng(3).multivariate_normal(np.zeros(len(kept) + 1), s, size=20_000)
+    noise = np.mean([sum((d - row[:-1].mean()) ** 2 for d in row[:-1]) for row in drawn])
+    f = max(0.0, 1 - noise / sum((v - x.mean()) ** 2 for v in x)) ** 0.5
+    luck, against = [], []
+    for row in drawn:
+        z = [f * (v - x.mean()) + d for v, d in zip(x, row, strict=False)]
+        luck.append(row[z.index(min(z))])
+        against.append(luck[-1] - row[-1])
+    se = float(errors.among((best, old)).variances[0, 1] ** 0.5)
+    plain, expected = costs.difference(best, old), costs.expected_difference(best, old)
+    assert expected.value - plain.value == pytest.approx(-np.mean(luck), abs=0.03 * se)
+    reach = -np.quantile(against, 0.025) - 1.96 * se
+    assert expected.high - plain.high == pytest.approx(reach, abs=0.1 * se)
+    assert expected.low == plain.low
+    assert expected.high - plain.high > 0.1 * se
+
+
+def test_a_baseline_does_not_differ_from_itself():
+    costs = system_costs(tally(60, skills=(1.2, 1.1)), PROBLEM)
+    best = costs.cheapest
+    assert best is not None
+    assert costs.expected_difference(best, best) == Measured(0.0, 0.0, 0.0)
+    beyond, cost = costs.expected_difference(best, best, 1.1), costs.cost(best)
+    wanted = [-0.1 * part for part in (cost.value, cost.high, cost.low)]
+    assert [beyond.value, beyond.low, beyond.high] == pytest.approx(wanted)
+    with pytest.raises(InputError, match="baseline must be one of the systems"):
+        costs.expected_difference(best, "stranger")
+
+
+def test_the_best_of_equal_challengers_is_not_expected_to_beat_an_equal_incumbent():
+    """Without the correction the difference is a standard error too favourable on average."""
+    plain, expected, old = [], [], "system 8"
+    for seed in range(40):
+        y, decided = rows(300, [1.0] * 9, seed)
+        joint, challengers = JointCounts.from_decisions(y, decided, PROBLEM), list(decided)[:8]
+        costs = system_costs(joint, PROBLEM, among=challengers)
+        best = costs.cheapest
+        assert best is not None
+        se = float(costs.choice.errors.among(("system 0", old)).variances[0, 1] ** 0.5)
+        plain.append(costs.difference(best, old).value / se)
+        expected.append(costs.expected_difference(best, old).value / se)
+    assert np.mean(plain) < -0.7
+    assert abs(np.mean(expected)) < 0.4  # three standard errors of 40 data sets
 
 
 ALARMS = (("few", 10), ("some", 50), ("many", 100))

@@ -157,15 +157,15 @@ class SystemCosts(ABC):
         factor = _check.number("factor", factor, low=-HEAVIEST, high=HEAVIEST)
         return self._compared(first, second, factor)[0]
 
-    def _compared(self, first: str, second: str, factor: float) -> tuple[Measured, float]:
-        """The difference of two systems, and the least that it can be."""
+    def _compared(self, first: str, second: str, factor: float) -> tuple[Measured, Support]:
+        """The difference of two systems, and its support."""
         running = self._running(first) - factor * self._running(second)
         support = self._pair_support(first, second, factor)
         support = support.shifted(running + (1 - factor) * self.base)
         value = self._value(first) - factor * self._value(second) + (1 - factor) * self.base
         weights = np.array([1.0, -factor])
         variance = weights @ self._fitting((first, second)) @ weights
-        return self._bounded(value, support, variance), float(support.lowest.sum())
+        return self._bounded(value, support, variance), support
 
     def saving(self, name: str) -> Measured:
         """What a system saves over what needs no model.
@@ -236,15 +236,59 @@ class SystemCosts(ABC):
         """
         if self.is_unaided(name) and not isnan(self._value(name)):
             return Measured(0.0, 0.0, 0.0)
-        saving, worst = self._compared(self.unaided, name, 1.0)
+        saving, support = self._compared(self.unaided, name, 1.0)
         # The choice does not bias the cost of what needs no model, and cost and saving must add up
         # to it: both get the same correction.
         effect = replace(self._effect_on_saving, bias=self._effect.bias)
-        saving = effect.saving(saving.value, saving.low, saving.high, least=worst)
+        saving = effect.saving(saving.value, saving.low, saving.high, least=support.lowest.sum())
         # Relative to what is at stake, and to the costs themselves, which may be far larger.
         cost = self.unaided_cost
         rounding = 1e-12 * abs(cost - self.perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
         return saving if not abs(saving.value) <= rounding else replace(saving, value=0.0)
+
+    def expected_difference(self, name: str, baseline: str, factor: float = 1.0) -> Measured:
+        """Cost of the cheapest system once deployed, less a factor times that of a baseline.
+
+        The baseline was fixed before the cases were seen. The others were compared on them, and
+        the difference is corrected for that choice, by as much as for a factor of one: a factor
+        near one changes the interval, and hardly the luck of the cheapest.
+
+        Parameters
+        ----------
+        name : the name of the cheapest system
+        baseline : the name of a system, or of a decision that needs no model
+        factor : what the cost of the baseline is multiplied by
+
+        Returns
+        -------
+        the difference per case to expect, with its interval; zero for the baseline itself
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> decided = {"a": [0, 1] * 40 + [1, 1] * 10, "b": [1, 1] * 10 + [0, 1] * 40,
+        ...            "old": [0, 1] * 35 + [1, 1] * 15}
+        >>> joint = JointCounts.from_decisions([0, 1] * 50, decided, Problem.zero_one(2))
+        >>> costs = system_costs(joint, Problem.zero_one(2))
+        >>> costs.cheapest, round(costs.difference("a", "old").value, 3)
+        ('a', -0.05)
+        >>> round(costs.expected_difference("a", "old").value, 3)
+        -0.032
+        """
+        for argument, label in (("name", name), ("baseline", baseline)):
+            _check.one_of(argument, label, self._names, "systems")
+        factor = _check.number("factor", factor, low=-HEAVIEST, high=HEAVIEST)
+        if name == baseline and factor == 1:  # the same decisions, whatever the cases
+            return Measured(0.0, 0.0, 0.0)
+        if name == baseline:
+            cost, left = self.cost(name), 1 - factor
+            low, high = sorted((left * cost.low, left * cost.high))
+            return Measured(left * cost.value, low, high)
+        difference, support = self._compared(name, baseline, factor)
+        effect = selection_effect(self.choice, against=baseline)
+        most = float(support.highest.sum())
+        return effect.cost(difference.value, difference.low, difference.high, most=most)
 
     def more(self, name: str) -> Measured:
         """Cost of a system above the cheapest; the intervals of all systems hold at once.
