@@ -30,8 +30,7 @@ def _of_rule(rule: Rule) -> dict[str, Any]:
     rows = _rows(rule.takes, rule.problem.n_classes)
     if rule.takes == "decisions":
         return {"system": rule.system, "takes": rule.takes}
-    data = {"data": _AMOUNT} if rule.problem.columns else {}
-    decided = rule.decide(rows, **data)
+    decided = rule.decide(rows, _AMOUNT if rule.problem.columns else None)
     return {"system": rule.system, "decided": [str(label) for label in decided.tolist()]}
 
 

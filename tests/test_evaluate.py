@@ -372,7 +372,7 @@ def test_absent_and_tiny_classes_are_reported():
     report = few(y[only], legit, FRAUD.with_prior([0.9, 0.1]))
     assert "absent class" in kinds(report)
     assert np.isnan(report.systems[0].cost.value)
-    assert "No model can be recommended" in report.verdict.sentences[0]
+    assert "Deploy none: a class that the prior expects" in report.verdict.sentences[0]
     rest = few(y[only], legit, FRAUD)
     assert "absent class" in kinds(rest)
     assert rest.systems[0].cost.value >= 0
@@ -606,7 +606,7 @@ def test_posteriors_that_are_certain_of_a_class_are_not_moved_to_a_prior_that_ru
 def test_not_looking_wins_where_it_is_cheaper():
     y, models = two_models()
     report = few(y, {"bad": 1 - models["good"]}, Problem.zero_one(["no", "yes"]))
-    assert report.verdict.sentences[0].startswith("Do not deploy bad: always deciding no")
+    assert report.verdict.sentences[0].startswith("Deploy none: always deciding no")
     assert report.verdict.saving_over_naive.value < 0
     assert report.verdict.saving_over_naive.high < 0
     names = {part.cheapest for region in report.regions for part in region.parts}
@@ -634,7 +634,7 @@ def test_equally_cheap_systems_tie():
     report = few(y, {"A": Decisions(first), "B": Decisions(second)}, problem)
     assert report.verdict.cheapest == "A (as decided)"
     assert report.verdict.contenders == ("A (as decided)", "B (as decided)")
-    assert report.verdict.sentences[0].startswith("A or B: the data cannot tell")
+    assert report.verdict.sentences[2].endswith("which model is the cheapest: A or B.")
     assert report.verdict.sentences[-1] == "The runner-up, B (as decided), costs the same."
     assert report.verdict.saving_over_runner_up is not None
     assert report.verdict.saving_over_runner_up.value == 0

@@ -335,7 +335,7 @@ def test_where_a_flip_is_unknown_so_is_where_it_would_be_clear():
     assert never == ("never", "never", "")
 
 
-def test_a_close_call_between_the_rules_of_one_model_is_stated_first():
+def test_a_close_call_between_the_rules_of_one_model_names_them():
     rng = np.random.default_rng(2)
     truth = (rng.random(150) < 0.4).astype(int)
     posteriors = 1 / (1 + np.exp(-(2 * truth - 1 + rng.normal(size=150))))
@@ -343,7 +343,10 @@ def test_a_close_call_between_the_rules_of_one_model_is_stated_first():
         truth, {"only": posteriors}, Problem.binary(false_alarm=1, miss=2)
     ).verdict
     assert len(verdict.contenders) > 1
-    assert verdict.sentences[0].startswith(" or ".join(verdict.contenders) + ": the data cannot")
+    rules = " or ".join(verdict.contenders)
+    assert f"The data cannot tell which of these rules is the cheapest: {rules}." in (
+        verdict.sentences
+    )
 
 
 def test_the_normalised_cost_of_the_verdict_is_corrected_as_its_cost_is():

@@ -125,7 +125,13 @@ def test_without_any_library_all_are_named(report, monkeypatch):
 TABLES = {  # a column, and what its entries are
     "systems": lambda r: [system.name for system in r.systems],
     "counts": lambda r: [system.name for system in r.systems for _ in range(4)],
-    "verdict": lambda r: ["cost", "normalized", "saving_over_naive", "saving_over_runner_up"],
+    "verdict": lambda r: [
+        "cost",
+        "normalized",
+        "saving_over_naive",
+        "share",
+        "saving_over_runner_up",
+    ],
     "models": lambda r: [model.model for model in r.models],
     "losses": lambda r: [model.model for model in r.models for _ in model.expected_losses],
     "scores": lambda r: ["new"] * 4,

@@ -16,7 +16,6 @@ from scipy.stats import chi2
 import stakes
 from report_kinds import report_of
 from stakes import Decisions, InputError, Limit, Problem, Report
-from stakes.calibration import Platt
 from stakes.evaluation.baseline import (
     Allowance,
     Incumbent,
@@ -27,7 +26,7 @@ from stakes.evaluation.baseline import (
 from stakes.inference import Measured, difference_support, profile_bounds
 from stakes.limits import LimitCheck
 from stakes.render.against import _caveat, _in_brief, brief_sections
-from stakes.report._systems import challengers_of
+from stakes.report._systems import compared_system
 from stakes.tally import JointCounts
 from tamper import sealed_again
 
@@ -167,10 +166,12 @@ def test_an_earlier_report_is_an_unpaired_baseline_and_says_so(report):
     later = evaluate(y, models["new"], PROBLEM, baseline=report, **QUICK)
     (system,) = later.systems
     assert not later.baseline.paired
-    assert later.baseline.cost == report.verdict.cost
-    assert system.difference == unpaired(system.cost, report.verdict.cost)
+    kept = report.system(report.verdict.keep).cost  # of what the earlier report leaves in place
+    assert later.baseline.cost == kept
+    assert system.difference == unpaired(system.cost, kept)
     assert "unpaired" in later.baseline.sentences[0]
-    assert [c.name for c in later.challengers] == ["model (as is)"]
+    assert later.compared("model").name == "model (as is)"
+    assert later.verdict.difference == unpaired(later.verdict.cost, kept)
 
 
 def test_unpaired_ends_are_those_of_normal_errors_where_intervals_are_symmetric():
@@ -194,14 +195,21 @@ def with_ends(report: Report, name: str, **ends: Any) -> Report:
 def test_gates_ask_for_the_upper_ends(report):
     name = "new (as is)"
     for high, better, no_worse in ((-0.1, True, True), (0.0, False, True), (0.1, False, False)):
-        changed = with_ends(
-            report,
-            name,
-            difference=Measured(-1.0, -2.0, high),
-            beyond_margin=Measured(-1.0, -2.0, high),
-        )
-        assert (changed.is_better(), changed.is_no_worse()) == (better, no_worse)
+        ends = dict.fromkeys(("difference", "beyond_margin"), Measured(-1.0, -2.0, high))
+        changed = with_ends(report, name, **ends)
         assert (changed.is_better(name), changed.is_no_worse("new")) == (better, no_worse)
+        # Without a name it is the verdict that is judged, by what allows for the choice.
+        deployed = replace(report.verdict, deploy=report.system(name), keep=None, **ends)
+        judged = replace(report, verdict=deployed)
+        assert (judged.is_better(), judged.is_no_worse()) == (better, True)
+
+
+def test_a_verdict_that_deploys_nothing_passes_no_gate(report):
+    tried = replace(report.verdict, deploy=None, doubt="not yet shown to pay")
+    kept = replace(report.verdict, deploy=None, cheapest=None, keep=report.baseline.system)
+    for verdict in (tried, kept):
+        changed = replace(report, verdict=verdict)
+        assert (changed.is_better(), changed.is_no_worse()) == (False, False)
 
 
 @pytest.mark.parametrize("candidate", [False, True])  # where all systems break it, all may win
@@ -211,18 +219,13 @@ def test_a_system_that_breaks_a_limit_is_judged_and_passes_no_gate(report, candi
     for check, passes in ((broken, False), (replace(broken, value=0.04, low=0.02), True)):
         ends: Any = {"difference": far, "beyond_margin": far, "limits": (check,)}
         changed = with_ends(report, name, candidate=candidate or passes, **ends)
-        assert [system.name for system in changed.challengers] == [name]
         assert changed.system(name).breaks_limit is not passes
-        assert (changed.is_better(), changed.is_no_worse(), changed.is_better("new")) == (
-            passes,
-        ) * 3
-        clearly = "clearly cheaper: " + (name if passes else "none")
-        assert clearly in changed.to_markdown(brief=True)
+        assert (changed.is_better(name), changed.is_no_worse("new")) == (passes, passes)
 
 
 @pytest.mark.slow
-def test_challengers_have_the_rule_of_the_baseline_or_else_decide_as_they_are(report):
-    assert [challenger.name for challenger in report.challengers] == ["new (as is)"]
+def test_a_model_is_judged_by_the_rule_of_the_baseline_or_else_as_it_is(report):
+    assert report.compared("new").name == "new (as is)"
     models = {"a": MODELS["new"], "b": MODELS["new"] ** 2, "c": MODELS["old"]}
     shifted = PROBLEM.with_prior([0.95, 0.05])  # so that there are moved posteriors, too
     expected = {
@@ -238,7 +241,7 @@ def test_challengers_have_the_rule_of_the_baseline_or_else_decide_as_they_are(re
             moved_report.baseline, system=system.name, model=system.model, rule=system.rule
         )
         renamed = replace(moved_report, baseline=moved)
-        assert [other.name for other in renamed.challengers] == others
+        assert [renamed.compared(other.split()[0]).name for other in others] == others
 
 
 def named(report: Report, model: str) -> Any:
@@ -257,7 +260,7 @@ def test_a_model_as_baseline_is_taken_as_it_is_and_a_system_by_its_name(report):
 
 
 def test_an_unknown_baseline_a_bad_margin_and_a_gate_without_baseline_are_refused(report):
-    none = replace(report, verdict=replace(report.verdict, deploy=None))
+    none = replace(report, verdict=replace(report.verdict, keep=None))
     other = replace(report, problem=Problem(COSTS + np.eye(3)[[1, 2]] * [[1], [0]], unit="EUR"))
     refused: dict[str, dict[str, Any]] = {
         "baseline must be the name of a model .* got 'odl'. Write one of the models 'old', 'new'": {
@@ -281,17 +284,15 @@ def test_an_unknown_baseline_a_bad_margin_and_a_gate_without_baseline_are_refuse
         report.is_no_worse("old")
     single = {"new": MODELS["new"]}
     alone = evaluate(Y, single, PROBLEM, baseline="new (as is)", **QUICK)
-    with pytest.raises(InputError, match=r"there is no other model. Evaluate another model, too.$"):
-        alone.is_better()
-    alone = evaluate(Y, single, PROBLEM, baseline="new (as is)", calibrator=Platt(), replicates=20)
-    with pytest.raises(InputError, match=r"no other model. Name a system: 'new .recalibrated.'\.$"):
-        alone.is_better()
+    assert alone.verdict.heading == "Keep new (as is)"
+    assert not alone.is_better()
 
 
 def test_a_model_is_judged_by_the_rule_of_the_baseline_or_by_its_simplest_one():
     def system(model: str, rule: str, **parts: Any) -> Any:
         plain = {"candidate": True, "breaks_limit": False}
-        return SimpleNamespace(model=model, rule=rule, **{**plain, **parts})
+        name = f"{model} ({rule})"
+        return SimpleNamespace(name=name, model=model, rule=rule, **{**plain, **parts})
 
     unfit, broken = {"candidate": False}, {"candidate": False, "breaks_limit": True}
     systems = [
@@ -306,8 +307,9 @@ def test_a_model_is_judged_by_the_rule_of_the_baseline_or_by_its_simplest_one():
         ),
     ]
     baseline: Any = SimpleNamespace(paired=True, model="old", rule="moved")
-    judged = [(each.model, each.rule) for each in challengers_of(systems, baseline)]
-    assert judged == [("a", "tuned"), ("b", "moved"), ("d", "moved")]
+    judged = [compared_system(model, systems, baseline) for model in "abcd"]
+    rules = [None if each is None else each.rule for each in judged]
+    assert rules == ["tuned", "moved", "as is", "as is"]
 
 
 @pytest.mark.slow
@@ -352,7 +354,7 @@ def test_text_markdown_and_json_carry_the_comparison(report):
 
 def test_a_report_without_the_new_fields_can_still_be_read(report):
     data = json.loads(report.to_json())
-    del data["baseline"]
+    del data["baseline"], data["verdict"]["keep"]
     for system in (*data["systems"], data["verdict"]["deploy"]):
         if system is not None:
             del system["difference"], system["beyond_margin"]
@@ -365,7 +367,7 @@ def test_a_report_without_the_new_fields_can_still_be_read(report):
 def test_a_brief_markdown_has_at_most_ten_lines(report):
     lines = [line for line in report.to_markdown(brief=True).splitlines() if line]
     assert len(lines) <= 10
-    assert lines[0].startswith("### Deploy")
+    assert lines[0] == "### Keep old (as decided)"
     assert any("difference to old" in line for line in lines)
     assert any("baseline" in line and line.startswith("| old") for line in lines)
     plain = replace(report, baseline=None).to_markdown(brief=True)

@@ -22,11 +22,12 @@ import stakes as library
 from stakes import Between, Decisions, Limit, Problem, Report
 from stakes.cli.commands import stakes as command
 from stakes.cli.diff import _sections
-from stakes.cli.evaluate import _closes, _compared
+from stakes.cli.evaluate import _compared
 from stakes.evaluation import Changes, changes_between
 from stakes.evaluation.changes import CostChange
 from stakes.inference import Measured
 from stakes.report import Assumptions
+from stakes.rule import Rule
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 N = 300
@@ -68,7 +69,9 @@ def test_a_gate_ends_with_exit_code_0_or_1_and_says_what_it_judged():
     better, no_worse = passed.stderr.splitlines()[-2:]
     cost = r"The cost of new \(as is\), less that of old \(as decided\), is −\d\.\d+ EUR per case"
     interval = r"\(95 % interval −\d\.\d+ to −\d\.\d+\)\."
-    passes = rf"stakes: --gate {{}} passes\. {cost} {interval} The upper bound must be {{}} 0\."
+    verdict = r"The verdict: Deploy new \(as is\)\."
+    bound = "The upper bound must be {} 0, and the verdict to deploy"
+    passes = rf"stakes: --gate {{}} passes\. {verdict} {cost} {interval} {bound}\."
     assert re.fullmatch(passes.format("better", "below"), better)
     assert re.fullmatch(passes.format("no-worse", "at most"), no_worse)
     assert "Against the baseline" in passed.stdout
@@ -82,8 +85,8 @@ def test_a_gate_that_does_not_pass_ends_with_exit_code_1():
     )
     assert closed.exit_code == 1
     assert (
-        "--gate no-worse does not pass. The cost of old (as decided), less that of new (as is) and "
-        "the margin of 2 %, is "
+        "--gate no-worse does not pass. The verdict: Keep new (as is). No system is cheaper than "
+        "new (as is)."
     ) in closed.stderr
     report = Report.from_json(Path("report.json"))
     assert report.baseline is not None
@@ -92,34 +95,79 @@ def test_a_gate_that_does_not_pass_ends_with_exit_code_1():
     assert wide.exit_code == 0, wide.stderr
 
 
-def test_a_gate_that_does_not_judge_what_the_report_deploys_says_how_it_would(capsys):
-    """The prior is far from the data, so that only moved posteriors decide well."""
-    rng = np.random.default_rng(5)
-    y = np.arange(2000) % 2
-    p = 1 / (1 + np.exp(-rng.normal(8 * y - 4, 8**0.5)))
-    did = np.where(y == 1, rng.random(2000) < 0.2, rng.random(2000) < 0.01).astype(int)
-    models = {"new": p, "old": Decisions(did)}
-    problem = Problem.binary(false_alarm=1, miss=1, prior=[0.97, 0.03])
-    report = library.evaluate(y, models, problem, baseline="old", calibrator=None, replicates=20)
-    assert report.verdict.deploy is not None
-    assert report.verdict.deploy.name == "new (moved)"
-    told = "The report deploys new (moved), which was not judged: name it, as in --gate 'better=new"
-    assert _closes(report, "better", None)
-    assert told in capsys.readouterr().err
-    assert not _closes(report, "better", "new (moved)")
+def test_gate_verdict_and_rule_are_about_one_system():
+    """Recalibrated, the new model is far better than as it is, which the gate used to judge."""
+    rows = Path("rows.csv").read_text(encoding="utf-8").splitlines()
+    squared = [line.split(",") for line in rows[1:]]
+    lines = [f"{label},{float(p) ** 3:.6g},{old}" for label, p, old in squared]
+    Path("rows.csv").write_text("\n".join([rows[0], *lines]) + "\n", encoding="utf-8")
+    models = ("--model", "new", "--model", "old", "--baseline", "old", "--gate", "better")
+    done = run("evaluate", "rows.csv", "-p", "fraud.toml", *models, "--rule-out", "rule.json")
+    assert done.exit_code == 0, done.stderr
+    assert "The verdict: Deploy new (recalibrated). The cost of new (recalibrated)" in done.stderr
+    assert Rule.from_json(Path("rule.json")).system == "new (recalibrated)"
 
 
-def test_a_gate_names_the_margin_every_system_and_the_side_of_zero_of_a_bound():
+def test_a_closed_gate_writes_no_rule_and_says_so_everywhere():
+    asked = (
+        "--baseline",
+        "new",
+        "--gate",
+        "better",
+        "--fail-if",
+        "cost > 0",
+        "--rule-out",
+        "r.json",
+    )
+    for fmt in ("--markdown", "--json"):
+        done = evaluate(*asked, fmt, "-")
+        assert done.exit_code == 1
+        assert "r.json is not written: --gate better does not pass" in done.stderr
+        assert not Path("r.json").exists()
+        if fmt == "--markdown":
+            heading = done.stdout.splitlines()[0]
+            for part in ("Keep new", "--gate better does not pass", "--fail-if cost > 0 does not"):
+                assert part in heading.replace("\\", "")
+        else:
+            gates = Report.from_json(done.stdout).gates
+            assert [gate.passed for gate in gates] == [False, False]
+    brief = evaluate(*asked, "--markdown", "-", "--brief").stdout.replace("\\", "")
+    assert brief.startswith("### Keep new (as is) · --gate better does not pass · --fail-if")
+
+
+def test_a_rule_to_try_is_written_and_says_that_it_is_not_shown_to_pay():
+    lines = Path("rows.csv").read_text(encoding="utf-8").splitlines()[:16]
+    Path("rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = run("evaluate", "rows.csv", "-p", "fraud.toml", "--model", "new", "--calibrate", "none",
+               "--rule-out", "rule.json", "--markdown", "-", "--fail-if", "cost > 1e6")  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert "Try new (as is): not yet shown to pay" in done.stdout
+    assert "wrote rule.json: the rule of new (as is), not yet shown to pay" in done.stderr
+    rule = Rule.from_json(Path("rule.json"))
+    assert rule.caution == "not yet shown to pay"
+    assert "(not yet shown to pay)" in repr(rule)
+    closed = run("evaluate", "rows.csv", "-p", "fraud.toml", "--model", "new",
+                 "--calibrate", "none", "--fail-if", "not deployable")  # fmt: skip
+    assert closed.exit_code == 1
+
+
+def test_gates_about_several_systems_write_no_rule():
+    gates = ("--gate", "better", "--gate", "no-worse=new (as is)")
+    done = evaluate("--baseline", "old", *gates, "--rule-out", "rule.json")
+    assert done.exit_code == 2
+    assert "--rule-out must come with gates about one system" in done.stderr
+
+
+def test_a_gate_names_the_margin_and_the_side_of_zero_of_a_bound():
     problem = Problem.binary(false_alarm=1, miss=2, unit="EUR")
     models = {"a": [0, 0, 1, 1] * 25, "b": [0, 0, 0, 1] * 25, "c": [0, 1, 1, 1] * 25}
     report = library.evaluate([0, 0, 0, 1] * 25, models, problem, baseline="a", margin=0.05)
-    told = [_compared(system, report, "no-worse") for system in report.challengers]
-    assert [text.partition(", is ")[0] for text in told] == [
-        f"The cost of {name} (as decided), less that of a (as decided) and the margin of 0.05 EUR"
-        for name in "bc"
-    ]
-    near = replace(report.system("b"), difference=Measured(-0.5, -1.0, 0.0000123))
-    assert _compared(near, report, "better") == (
+    told = _compared(report.best, report.verdict.beyond_margin, report, "no-worse")
+    assert told.partition(", is ")[0] == (
+        "The cost of b (as decided), less that of a (as decided) and the margin of 0.05 EUR"
+    )
+    near = Measured(-0.5, -1.0, 0.0000123)
+    assert _compared(report.system("b"), near, report, "better") == (
         "The cost of b (as decided), less that of a (as decided), is −0.50 EUR per case "
         "(95 % interval −1.00 to 0.00001)."
     )
@@ -143,7 +191,7 @@ def test_conditions_may_ask_for_differences_and_compute(condition, code):
 
 def test_a_condition_that_holds_shows_numbers_as_the_report_writes_them():
     done = evaluate("--baseline", "old", "--fail-if", 'difference["new"] < 0')
-    assert re.search(r'holds \(difference\["new"\] = −\d+\.\d+\)\n$', done.stderr)
+    assert re.search(r'It holds \(difference\["new"\] = −\d+\.\d+\)\.\n$', done.stderr)
 
 
 @pytest.mark.slow
@@ -180,7 +228,8 @@ def test_an_earlier_report_is_a_baseline_and_a_comment_is_ten_lines():
 def test_differences_of_reports_stand_before_their_ends():
     old, new, gap = Measured(5.0, 4.0, 6.0), Measured(3.0, 2.0, 4.0), Measured(-2.0, -3.5, -0.5)
     change = CostChange("a", old, new, gap)
-    changes = Changes((), ("a", "a"), (change,), (), (), (), ())
+    headings = ("Deploy a", "Deploy a")
+    changes = Changes((), ("a", "a"), (change,), (), (), (), (), headings=headings)
     table = list(_sections(changes, "95 %"))[-1].table
     assert table is not None
     assert table.rows[0][:5] == ("a", "5.0", "3.0", "−2.0", "−3.5 to −0.5")
@@ -198,9 +247,9 @@ def test_diff_says_where_what_was_deployed_may_still_be_the_cheapest():
     told = [next(_sections(changes_between(reports[0], new), "")) for new in reports]
     assert [section.sentences[0] for section in told] == [
         "Deploy a (as decided), as before.",
-        "Deploy b (as decided); it was a (as decided), and the data cannot tell which of the two "
-        "is cheaper.",
-        "Deploy b (as decided); it was a (as decided).",
+        "Deploy b (as decided); it was: deploy a (as decided), and the data cannot tell which of "
+        "the two is cheaper.",
+        "Deploy b (as decided); it was: deploy a (as decided).",
     ]
 
 

@@ -204,7 +204,7 @@ def test_the_shipped_rule_keeps_the_limit_on_the_cases_it_was_made_of(report):
 def test_where_every_system_breaks_a_limit_none_is_deployed():
     report = evaluate(TRUTH, {"old": Decisions(OLD)}, PAYMENTS, **PLAIN)
     assert report.verdict.deploy is None
-    assert report.verdict.reason == "Do not deploy old: it clearly breaks a limit."
+    assert report.verdict.reason == "Deploy none: old clearly breaks a limit."
     assert report.best.name == "old (as decided)"
     with pytest.raises(InputError, match="the verdict is to deploy none"):
         report.rule()
@@ -218,10 +218,8 @@ def test_no_gate_opens_for_a_system_that_clearly_breaks_a_limit():
     cheap = report.system("old (as decided)")
     assert cheap.difference is not None
     assert cheap.difference.high < 0
-    assert {challenger.model for challenger in report.challengers} == {"old", "forest"}
     assert (report.is_better("forest"), report.is_better(cheap.name)) == (True, False)
-    assert (report.is_better(), report.is_no_worse()) == (False, False)
-    assert "clearly cheaper: forest (as is)" in report.to_markdown(brief=True)
+    assert report.verdict.cheapest == "forest (as is)"
 
 
 @pytest.mark.slow

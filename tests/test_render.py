@@ -361,26 +361,24 @@ def test_two_digits_of_half_the_width_are_shown_and_no_more(value, low, high):
 
 
 @pytest.mark.parametrize(
-    ("models", "deploy", "low", "told_apart", "contenders", "words"),
+    ("models", "kind", "low", "told_apart", "contenders", "words"),
     [
-        ("mn", None, 1, True, "a", "deploy none"),
-        ("m", "m", 1, None, "a", ""),
-        ("m", "m", 0, None, "a", "its saving is not sure"),
-        ("mn", "m", 0, False, "ab", "a close call"),
-        ("mn", "m", 0, True, "a", "a clear model, its saving is not sure"),
-        ("mn", "m", 1, True, "a", "a clear call"),
-        ("mn", "m", 1, True, "ab", "a clear model, its rule is close"),
-        ("m", "m", 1, True, "a", "a clear call"),
-        ("m", "m", 1, False, "ab", "its rule is close"),
-        ("m", "m", 0, False, "ab", "its saving is not sure"),
+        ("mn", "none", 1, True, "a", "deploy none"),
+        ("m", "deploy", 1, None, "a", ""),
+        ("m", "try", 0, None, "a", "try: not yet shown to pay"),
+        ("mn", "deploy", 0, False, "ab", "a close call"),
+        ("mn", "try", 0, True, "a", "try: not yet shown to pay"),
+        ("mn", "deploy", 1, True, "a", "a clear call"),
+        ("mn", "deploy", 1, True, "ab", "a clear model, its rule is close"),
+        ("m", "deploy", 1, True, "a", "a clear call"),
+        ("m", "deploy", 1, False, "ab", "its rule is close"),
     ],
 )
-def test_the_headline_says_how_clear_the_call_is(
-    models, deploy, low, told_apart, contenders, words
-):
+def test_the_headline_says_how_clear_the_call_is(models, kind, low, told_apart, contenders, words):
     saving = SimpleNamespace(low=low)
-    parts = {"deploy": deploy, "told_apart": told_apart, "contenders": tuple(contenders)}
-    verdict = SimpleNamespace(saving_over_naive=saving, **parts)
+    parts = {"kind": kind, "told_apart": told_apart, "contenders": tuple(contenders)}
+    doubt = "not yet shown to pay" if kind == "try" else None
+    verdict = SimpleNamespace(saving_over_naive=saving, doubt=doubt, keep=None, **parts)
     report: Any = SimpleNamespace(verdict=verdict, models=tuple(models))
     assert clarity(report) == words
 

@@ -205,7 +205,7 @@ def test_without_a_name_it_is_the_rule_of_the_verdict():
 def test_where_nothing_is_to_be_deployed_there_is_no_rule_unless_it_is_named():
     report = evaluate(labelled(Y, FRAUD), {"noise": np.full(Y.size, 0.3)}, FRAUD, calibrator=None)
     assert report.verdict.deploy is None
-    with pytest.raises(InputError, match=r"the verdict is to deploy none\. Do not deploy noise"):
+    with pytest.raises(InputError, match=r"the verdict is to deploy none\. Deploy none: always"):
         report.rule()
     with pytest.raises(InputError, match=r"report\.rule\('noise \(as is\)'\)"):
         report.rule()
@@ -231,7 +231,8 @@ def test_a_report_that_was_shipped_has_the_same_rules(ship):
     assert read == report
     assert list(read.rules) == [system.name for system in report.systems]
     for name, rule in report.rules.items():
-        assert read.rule(name) == rule
+        assert read.rules[name] == rule
+        assert read.rule(name) == report.rule(name)
 
 
 def test_a_map_does_not_follow_what_the_caller_does_to_the_arrays_afterwards():

@@ -264,7 +264,7 @@ def test_from_predictions_to_a_decided_file_in_python_and_on_the_command_line(pr
         *("--model", "new=p_new", "--json", "report.json", "--rule-out", "by_command.json"),
     )
     assert evaluated.exit_code == 0, evaluated.stderr
-    assert f"stakes: wrote by_command.json: the rule of {rule.system}\n" in evaluated.stderr
+    assert f"stakes: wrote by_command.json: the rule of {rule.system}" in evaluated.stderr
     assert Path("by_command.json").read_text() == Path("rule.json").read_text()
     assert Report.from_json(Path("report.json")).rule() == rule
     done = run("decide", "new.parquet", "--rule", "by_command.json", "--out", "decided.parquet")
@@ -349,7 +349,7 @@ def test_a_verdict_to_deploy_none_shows_the_report_and_writes_no_rule():
     asked = ("--model", "flat=p_flat", "--calibrate", "none", "--rule-out", "rule.json")
     done = run("evaluate", "flat.parquet", "-p", "fraud.toml", "--truth", "label", *asked)
     assert done.exit_code == 2
-    assert "a system to deploy; there is none. Do not deploy flat: " in done.stderr
+    assert "a system to deploy; there is none. Deploy none: " in done.stderr
     assert "In Python, report.rule('flat (as is)') makes the rule of the best" in done.stderr
-    assert "Do not deploy flat" in done.stdout
+    assert "Deploy none: " in done.stdout
     assert not Path("rule.json").exists()

@@ -398,7 +398,7 @@ def test_missing_calibration_is_looked_for_by_default():
     y, odds = two_classes(800, 7)
     report = evaluate(y, {"sharp": expit(4 * odds), "raw": Scores(odds)}, FRAUD, replicates=50)
     assert report.assumptions.calibrator == "Select(), out of fold (5 folds, mean of 5 partitions)"
-    best: Any = report.verdict.deploy
+    best: Any = report.best
     assert best.rule == RECALIBRATED
     gap = [report.system(f"{name} (recalibrated)").cost.value for name in ("sharp", "raw")]
     assert gap[0] == pytest.approx(gap[1], rel=1e-6)  # both are lines on the same log-odds

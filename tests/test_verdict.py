@@ -77,9 +77,10 @@ def kinds(report: Report) -> set[str]:
 
 def test_the_verdict_names_the_system_to_deploy():
     y, p = cases()
-    report = few(y, {"good": p, "noise": np.random.default_rng(0).permutation(p)}, FRAUD)
+    report = few(y, {"good": p, "noise": np.random.default_rng(0).permutation(p)}, ZERO_ONE)
     verdict = report.verdict
-    assert verdict.deploy == report.system("good (as is)") == report.best
+    assert verdict.deploy == report.best
+    assert report.system("good (as is)") == report.best
     assert (verdict.cheapest, verdict.model) == ("good (as is)", "good")
     assert verdict.reason in verdict.sentences
     assert verdict.reason.startswith("Against always deciding")
@@ -92,7 +93,7 @@ def test_a_model_that_loses_to_a_blind_decision_is_not_the_cheapest():
     assert (verdict.deploy, verdict.model, verdict.cheapest) == (None, None, None)
     assert (verdict.runner_up, verdict.saving_over_runner_up) == (None, None)
     assert verdict.told_apart is None
-    assert verdict.reason.startswith("Deploy none of these models: always deciding no")
+    assert verdict.reason.startswith("Deploy none: always deciding no")
     assert report.best.cost.value == min(
         system.cost.value for system in report.systems if system.candidate
     )
@@ -113,7 +114,7 @@ def test_a_winner_that_only_seems_cheaper_than_not_looking_is_explained():
     verdict, cost = report.verdict, report.best.cost.value
     assert verdict.deploy is None
     assert cost < report.naive.cost < verdict.cost.value
-    assert "expect them to cost more than always deciding 1" in verdict.reason
+    assert "expect the best of them to cost more than always deciding 1" in verdict.reason
     assert "is cheaper" not in verdict.reason
     assert f"(as decided) cost {cost:.2f}, but it was chosen on them, as the cheapest of 8" in (
         verdict.reason
@@ -164,7 +165,7 @@ def test_nothing_is_deployed_where_every_cost_is_undefined():
     only = y == 0
     report = few(y[only], {"m": p[only]}, FRAUD.with_prior([0.9, 0.1]))
     assert (report.verdict.deploy, report.verdict.cheapest) == (None, None)
-    assert report.verdict.reason.startswith("No model can be recommended")
+    assert report.verdict.reason.startswith("Deploy none: a class that the prior expects has no")
     assert report.best.model == "m"
 
 
@@ -177,9 +178,9 @@ def test_what_to_deploy_travels_as_json_and_is_on_the_page(loses):
     assert Report.from_json(report.to_json()) == report
     written, shown = json.loads(report.to_json())["verdict"], page_data(report)["verdict"]
     assert (written["deploy"] is None) == (written["model"] is None) == loses
-    assert shown["deploy"] == (None if loses else "m (as is)")
-    assert shown["model"] == (None if loses else "m")
-    assert shown["reason"] == written["reason"] == report.verdict.reason
+    assert shown["system"] == (None if loses else "m (as is)")
+    assert shown["kind"] == written["kind"] == ("none" if loses else "deploy")
+    assert written["heading"] == ("Deploy none" if loses else "Deploy m (as is)")
     assert [part["clear"] for part in page_data(report)["slices"]] == [
         part.clear for part in report.slices
     ]
@@ -688,7 +689,7 @@ def test_nothing_is_recommended_where_a_class_that_the_prior_expects_has_no_case
     problem = BINARY.with_prior([0.9, 0.1])
     ordered = {name: models[name] for name in names}
     verdict = evaluate(["no"] * 100, ordered, problem, calibrator=None).verdict
-    assert verdict.reason.startswith("No model can be recommended: a class that the prior expects")
+    assert verdict.reason.startswith("Deploy none: a class that the prior expects")
     assert np.isnan(verdict.saving_over_naive.value)
     assert not any("undefined EUR" in sentence for sentence in verdict.sentences)
 
@@ -722,7 +723,7 @@ def test_no_decision_is_the_best_where_its_cost_is_undefined():
     limits = [Limit.share(0, at_most=0.47)]  # which always deciding 0 breaks
     problem = Problem([[0, 1.3], [0.8, 0]], prior=[0.86, 0.14], limits=limits)
     (sentence,) = evaluate([0] * 40, {"m": Decisions([0, 1] * 20)}, problem).verdict.sentences
-    assert sentence.startswith("No model can be recommended")
+    assert sentence.startswith("Deploy none: a class that the prior expects has no")
 
 
 @pytest.mark.parametrize("by_case", [False, True])

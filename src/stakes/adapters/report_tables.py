@@ -83,15 +83,17 @@ def _counts(report: Report) -> TableRows:
                 yield {"system": system.name, "class": label, "decision": decision, "count": count}
 
 
-@_table("verdict", quantity=str, system=str, **_ends("value"))
+@_table("verdict", quantity=str, system=str, **_ends("value"), kind=str)
 def _verdict(report: Report) -> TableRows:
-    quantities = ("cost", "normalized", "saving_over_naive", "saving_over_runner_up")
-    for name in (*quantities, "total_cost", "total_saving"):
+    quantities = ("cost", "normalized", "saving_over_naive", "share", "saving_over_runner_up")
+    others = ("difference", "beyond_margin", "total_cost", "total_saving")
+    for name in (*quantities, *others):
         if (interval := getattr(report.verdict, name)) is not None:
             yield {
                 "quantity": name,
                 "system": report.verdict.cheapest,
                 **_intervals(value=interval),
+                "kind": report.verdict.kind,
             }
 
 

@@ -115,7 +115,7 @@ def _outcome(report: Report) -> str:
     if unclear:
         outcome += f"; misled on these cases, though the data cannot tell: {', '.join(unclear)}"
     cheapest = f"The cheapest system is {report.best.name}"
-    if report.verdict.deploy is None:
+    if not report.verdict.saving_over_naive.value > 0:
         cheapest += f", and always choosing {report.naive.decision} costs no more"
     return f"{one_line(cheapest)}; {outcome}."
 

@@ -45,11 +45,11 @@ def _sections(changes: Changes, level: str) -> Iterator[Section]:
         yield Section("The problems differ", tuple(f"{text}." for text in changes.problem))
     if changes.assumptions:
         yield Section("The assumptions differ", tuple(f"{text}." for text in changes.assumptions))
-    old, new = (name or "no model" for name in changes.verdicts)
-    since = ", as before" if old == new else f"; it was {old}"
+    (old, new), (before, now) = changes.verdicts, changes.headings
+    since = ", as before" if before == now else f"; it was: {before[0].lower()}{before[1:]}"
     if old != new and old in changes.contenders:
         since += ", and the data cannot tell which of the two is cheaper"
-    yield Section("Verdict", (f"Deploy {new}{since}.",))
+    yield Section("Verdict", (f"{now}{since}.",))
     if changes.costs:
         yield _costs(changes, level)
     others = (

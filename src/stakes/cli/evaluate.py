@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -28,7 +29,8 @@ from stakes.cli.options import (
 from stakes.cli.output import check_targets, notify, write_outputs
 from stakes.errors import InputError
 from stakes.evaluation import MOST_REPLICATES
-from stakes.report import Report, System
+from stakes.inference import Measured
+from stakes.report import Gate, Report, System
 
 _PASSED = (
     *COLUMN_OPTIONS,
@@ -112,8 +114,9 @@ _PASSED = (
 @click.option(
     "--rule-out",
     metavar="OUT",
-    help="Write the rule of the system to deploy as JSON, for stakes decide --rule. Where the "
-    "verdict is to deploy none, there is no such rule, and the exit code is 2.",
+    help="Write the rule of the verdict as JSON, for stakes decide --rule; of a system to try, it "
+    "says that it is not yet shown to pay. Where a gate closes, none is written. Where the verdict "
+    "is to deploy none or to keep the baseline, there is none, and the exit code is 2.",
 )
 @click.option("--fail-if", metavar="EXPR", help="Exit code 1 when this holds; see below.")
 def evaluate(
@@ -138,6 +141,7 @@ def evaluate(
     # Options are checked before the files are read, which may take long.
     gate = None if fail_if is None else read_gate(fail_if, options["baseline"])
     named = [read_named_gate(text, options["baseline"]) for text in gates]
+    _refuse_several(named, rule_out)
     problem = read_problem(problem_file)
     posterior_prior = class_shares(options["posterior_prior"], problem)
     stated = options["running_costs"]
@@ -152,67 +156,91 @@ def evaluate(
         baseline=_baseline(options["baseline"]),
         **{name: options[name] for name in _PASSED},
     )
+    undecided: InputError | None = None
+    try:
+        report = report._but(gates=tuple(_gates(report, named, gate, fail_if)))
+    except InputError as error:  # the report is written all the same
+        undecided = error
     heading = {name: options[name] for name in ("title", "date", "author")}
     write_outputs(report, targets, brief=brief, heading={**heading, "data": options["data_name"]})
-    if rule_out is not None:
-        _write_rule(report, rule_out)
-    closed = [_closes(report, name, system) for name, system in named]
-    return int(_holds(gate, report, fail_if) or any(closed))
+    if undecided is not None:
+        raise undecided
+    for outcome in report.gates:
+        notify(str(outcome))
+    closed = [outcome for outcome in report.gates if not outcome.passed]
+    if rule_out is not None and closed:
+        notify(f"{rule_out} is not written: {closed[0].condition} does not pass")
+    elif rule_out is not None:
+        _write_rule(report, rule_out, _judged(named))
+    return int(bool(closed))
 
 
-def _holds(gate: Expression | None, report: Report, text: str | None) -> bool:
-    """Whether the condition of --fail-if holds; if so, its numbers are printed."""
+def _gates(
+    report: Report,
+    named: list[tuple[str, str | None]],
+    condition: Expression | None,
+    text: str | None,
+) -> Iterator[Gate]:
+    """What came of every gate, with the numbers that it judged."""
+    for name, system in named:
+        stated = name if system is None else f"{name}={system}"
+        yield Gate(f"--gate {stated}", GATES[name](report, system), _numbers(report, name, system))
+    if condition is None:
+        return
     values = Values(report)
-    if gate is None or not holds(gate, values):
-        return False
+    holding = holds(condition, values)
     known = ", ".join(
         f"{name} is {str(value).lower()}"
         if isinstance(value, bool)
         else f"{name} = {_text.number(value, 6)}"
         for name, value in values.items()
     )
-    notify(f"{text} holds ({known})" if known else f"{text} holds")
-    return True
-
-
-def _closes(report: Report, name: str, system: str | None) -> bool:
-    """Whether a named gate closes; the intervals that it judged are printed either way."""
-    passed = GATES[name](report, system)
-    judged = report.challengers if system is None else (report.compared(system),)
-    outcome = "passes" if passed else "does not pass"
-    numbers = " ".join(_compared(system, report, name) for system in judged)
-    bounds = "The upper bound" if len(judged) == 1 else "Every upper bound"
-    needed = "below 0" if name == "better" else "at most 0"
-    other = "" if passed or system is not None else _unjudged(report, judged, name)
-    notify(f"--gate {name} {outcome}. {numbers} {bounds} must be {needed}.{other}")
-    return not passed
-
-
-def _unjudged(report: Report, judged: tuple[System, ...], gate: str) -> str:
-    """A sentence about the system that the report deploys, where a gate judged others."""
-    best, baseline = report.verdict.deploy, report.baseline
-    if best is None or baseline is None:
-        return ""
-    if best.name in (baseline.system, *(system.name for system in judged)):
-        return ""
-    return (
-        f" The report deploys {best.name}, which was not judged: name it, as in "
-        f"--gate '{gate}={best.name}'."
+    outcome = "It holds" if holding else "It does not hold"
+    yield Gate(
+        f"--fail-if {text}", not holding, f"{outcome} ({known})." if known else f"{outcome}."
     )
 
 
-def _compared(system: System, report: Report, gate: str) -> str:
+def _numbers(report: Report, gate: str, system: str | None) -> str:
+    """The interval that a gate judges, in a sentence, and what it would need."""
+    judged = report.best if system is None else report.compared(system)
+    verdict = f"The verdict: {report.verdict.heading}. " if system is None else ""
+    needed = "below 0" if gate == "better" else "at most 0"
+    bound = f"The upper bound must be {needed}" + (", and the verdict to deploy" * (not system))
+    chosen = report.verdict if system is None else judged
+    interval = chosen.difference if gate == "better" else chosen.beyond_margin
+    return f"{verdict}{_compared(judged, interval, report, gate)} {bound}."
+
+
+def _refuse_several(named: list[tuple[str, str | None]], rule_out: str | None) -> None:
+    """Refuse gates about several systems, where the rule of one is to be written."""
+    systems = dict.fromkeys(system for _, system in named)
+    if rule_out is not None and len(systems) > 1:
+        listed = ", ".join("that of the verdict" if name is None else name for name in systems)
+        raise InputError(
+            f"--rule-out must come with gates about one system, whose rule it writes; these are "
+            f"about {listed}. Name the same system in each, or none.",
+            argument="--rule-out",
+        )
+
+
+def _judged(named: list[tuple[str, str | None]]) -> str | None:
+    """The system that gates name, whose rule is then written; None for that of the verdict."""
+    return next((system for _, system in named if system is not None), None)
+
+
+def _compared(system: System, interval: Measured | None, report: Report, gate: str) -> str:
     """A sentence with the interval by which a gate judges a system."""
     baseline, unit = report.baseline, report.problem.unit
     assert baseline is not None
-    than, interval = f"that of {baseline.system}", system.difference
+    if interval is None or (baseline.paired and system.name == baseline.system):
+        return f"No system is cheaper than {baseline.system}."
+    than = f"that of {baseline.system}"
     if gate == "no-worse":
-        interval = system.beyond_margin
         if baseline.relative and baseline.margin:
             than += f" and the margin of {_text.percent(baseline.margin)}"
         elif baseline.margin:
             than += f" and the margin of {_text.in_unit(_text.prose(baseline.margin), unit)}"
-    assert interval is not None
     value, low, high = _text.measured(interval.value, interval.low, interval.high)
     level = _text.percent(report.assumptions.level)
     broken = "; it clearly breaks a limit" * system.breaks_limit
@@ -229,13 +257,16 @@ def _baseline(text: str | None) -> str | Report | None:
     return read_report(text)
 
 
-def _write_rule(report: Report, path: str) -> None:
-    """Write the rule of the system to deploy."""
-    if report.verdict.deploy is None:
+def _write_rule(report: Report, path: str, named: str | None) -> None:
+    """Write the rule of the verdict's system, or of the one that a gate judged."""
+    verdict = report.verdict
+    if named is None and verdict.cheapest is None:
+        stays = "there is none" if verdict.keep is None else f"{verdict.keep} stays"
         raise InputError(
-            f"--rule-out must have a system to deploy; there is none. {report.verdict.reason} In "
-            f"Python, report.rule({report.best.name!r}) makes the rule of the best all the same."
+            f"--rule-out must have a system to deploy; {stays}. {verdict.reason} In Python, "
+            f"report.rule({report.best.name!r}) makes the rule of the best all the same."
         )
-    rule = report.rule()
+    rule = report.rule(None if named is None else report.compared(named).name)
     rule.to_json(path)
-    notify(f"wrote {path}: the rule of {rule.system}")
+    doubt = "" if rule.caution is None else f", {rule.caution}"
+    notify(f"wrote {path}: the rule of {rule.system}{doubt}")

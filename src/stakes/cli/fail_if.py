@@ -55,18 +55,20 @@ Of the report:
   (saving is that against unaided_cost, the least that deciding without a model costs; where costs
   differ from case to case, that may be less than naive_cost, of the best constant decision)
 True or false:
-  deployable (some system costs less than deciding without a model)
+  deployable (the verdict is to deploy a system: its saving is shown)
   told_apart (all systems that may be the cheapest are of one model)
 
 A model's name in brackets means its cheapest system. What is undefined is bad input (exit code 2),
 so that no gate opens by accident, unless what comes before it settles the answer.
 
---gate no-worse and --gate better compare new systems with --baseline; the exit code is 1 unless all
-of them pass. No worse: the upper bound for the cost of the system, less that of the baseline and
---margin, is at most 0. Better: the upper bound of the difference is below 0. A system that clearly
-breaks a limit passes neither. Which systems are judged is fixed in advance: of every model but the
-baseline's, the one with the decision rule of the baseline, or else the model's decisions as they
-are. --gate 'better=forest (recalibrated)' names another. Intervals are those of each pair.
+--gate no-worse and --gate better judge the system of the verdict against --baseline; the exit code
+is 1, and --rule-out writes nothing, unless they pass. Better: it is to be deployed, and the upper
+bound of its cost less that of the baseline is below 0, which allows for its choice on these cases.
+No worse: it is to be deployed, which needs that it is better, or that the upper bound beyond
+--margin is at most 0. --gate 'better=forest (recalibrated)' names a system that was fixed before
+the cases were seen, or a model for its system with the rule of the baseline; it is judged by the
+interval of its own pair, and --rule-out then writes its rule. A system that clearly breaks a limit
+never passes.
 """
 
 GATES = {"no-worse": Report.is_no_worse, "better": Report.is_better}

@@ -112,7 +112,7 @@ class SystemCostsDisplay(Display):
         bars = f"bars: {level_text(report.level)} intervals · {report.n_cases:.7g} cases"
         parts = []
         if any(system.name == self.report.verdict.cheapest for system in self.systems):
-            parts.append("bold: to deploy")
+            parts.append(f"bold: to {self.report.verdict.kind}")
         open_circles = [system for system in self.systems if not system.candidate]
         if any(not system.breaks_limit for system in open_circles):
             parts.append("open circle: tuned on these cases")

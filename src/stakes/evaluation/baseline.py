@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from math import hypot
 from typing import NamedTuple
 
@@ -99,10 +100,12 @@ Allowance(value=0.0, relative=False))
 def compared(
     systems: tuple[System, ...],
     costs: SampledCosts,
-    incumbent: Incumbent,
+    incumbent: Incumbent | None,
     rules: Mapping[str, DecisionRule],
-) -> tuple[Baseline, tuple[System, ...]]:
-    """The baseline, and the systems with their differences to it."""
+) -> tuple[Baseline | None, tuple[System, ...]]:
+    """The baseline, if there is one, and the systems with their differences to it."""
+    if incumbent is None:
+        return None, systems
     earlier, name, margin = incumbent.report, incumbent.system, incumbent.margin
     if earlier is None:
         rule = rules[name]
@@ -110,7 +113,8 @@ def compared(
     else:
         old = earlier.system(name)
         # The cost of the verdict is corrected for the choice on the cases of the earlier report.
-        cost, model, rule_name = earlier.verdict.cost, old.model, old.rule
+        chosen = name == earlier.verdict.cheapest
+        cost, model, rule_name = earlier.verdict.cost if chosen else old.cost, old.model, old.rule
     if margin.relative and not cost.value > 0:
         raise InputError(
             f"margin must be an amount per case, because {name} costs {cost.value:.4g} per case, "
@@ -185,29 +189,53 @@ def _deployed(earlier: Report, problem: Problem, level: float) -> str:
             f"{earlier.assumptions.level:g}, and {level:g} was asked for.",
             remedy=f"Pass level={earlier.assumptions.level:g}.",
         )
-    if earlier.verdict.deploy is None:
+    known = [system.name for system in earlier.systems]
+    name = earlier.verdict.cheapest or earlier.verdict.keep
+    if name is None or name not in known:
         raise InputError(
             f"baseline must be a report that deploys a system; this one deploys none. "
             f"{earlier.verdict.reason} Name a system of these cases instead."
         )
-    return earlier.verdict.deploy.name
+    return name
 
 
 def _with_differences(system: System, baseline: Baseline, costs: SampledCosts) -> System:
-    name, factor = baseline.system, 1 + baseline.margin * baseline.relative
-    if not baseline.paired:
-        plain = unpaired(system.cost, baseline.cost)
-        beyond = unpaired(system.cost, baseline.cost, factor)
-    elif system.name == name:  # its difference from itself is zero, whatever the cases
-        plain, cost = Measured(0.0, 0.0, 0.0), baseline.cost
-        # The factor is at least 1, so that the higher bound of the cost gives the lower one here.
-        beyond = Measured(*((1 - factor) * bound for bound in (cost.value, cost.high, cost.low)))
-    else:
-        plain = costs.difference(system.name, name)
-        beyond = plain if factor == 1 else costs.difference(system.name, name, factor)
-    amount = 0.0 if baseline.relative else baseline.margin
-    beyond = Measured(beyond.value - amount, beyond.low - amount, beyond.high - amount)
+    if baseline.paired and system.name == baseline.system:  # it is zero, whatever the cases
+        left, cost = -baseline.margin * baseline.relative, baseline.cost
+        amount = 0.0 if baseline.relative else baseline.margin
+        # What is left is not positive, so that the higher bound gives the lower one here.
+        bounds = (cost.value, cost.high, cost.low)
+        beyond = Measured(*(left * bound - amount for bound in bounds))
+        return system._but(difference=Measured(0.0, 0.0, 0.0), beyond_margin=beyond)
+    plain, beyond = _differences(system.cost, baseline, partial(costs.difference, system.name))
     return system._but(difference=plain, beyond_margin=beyond)
+
+
+def chosen_differences(
+    name: str, cost: Measured, baseline: Baseline, costs: SampledCosts
+) -> tuple[Measured, Measured]:
+    """What the chosen system is expected to cost less the baseline, and beyond the margin.
+
+    Both are corrected for its choice on these cases; `cost` is what it is expected to cost.
+    """
+    return _differences(cost, baseline, partial(costs.expected_difference, name))
+
+
+def _differences(
+    cost: Measured, baseline: Baseline, paired: Callable[[str, float], Measured]
+) -> tuple[Measured, Measured]:
+    """A cost less that of the baseline, and less that and the margin."""
+    factor = 1 + baseline.margin * baseline.relative
+
+    def less(factor: float) -> Measured:
+        if baseline.paired:
+            return paired(baseline.system, factor)
+        return unpaired(cost, baseline.cost, factor)
+
+    plain = less(1.0)
+    beyond = plain if factor == 1 else less(factor)
+    amount = 0.0 if baseline.relative else baseline.margin
+    return plain, Measured(beyond.value - amount, beyond.low - amount, beyond.high - amount)
 
 
 def _sentences(name: str, margin: Allowance, earlier: Report | None) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +43,7 @@ from stakes.report import (
     NaiveDecision,
     Report,
     System,
+    Verdict,
     cheapest_of,
 )
 from stakes.rows import SCORES, Posteriors, Scores
@@ -86,25 +87,25 @@ def report_of(
     >>> report.assumptions.engine
     'numpy'
     """
-    level = options.level
-    unchecked = replace(evidence, operation=options.operation)  # flips check other limits
+    level, unchecked = options.level, replace(evidence, operation=options.operation)
     evidence = checked_limits(unchecked, level)
     problem = evidence.problem
     incumbent = read_incumbent(options.baseline, options.margin, evidence.rules, problem, level)
     costs = costs_of(evidence.sample, problem, evidence, level)
-    known, systems = None, _systems(evidence, costs)
-    if incumbent is not None:
-        known, systems = compared(systems, costs, incumbent, evidence.rules)
+    known, systems = compared(_systems(evidence, costs), costs, incumbent, evidence.rules)
     tables = {tallied.model: shown_table_of(tallied, evidence) for tallied in evidence.models}
     miscalibrations = _miscalibrations(evidence, tables, options)
     models = _qualities(evidence, costs, tables, miscalibrations)
     naive = _naive(evidence, costs)
-    verdict = verdict_of(systems, costs, naive, evidence)
+    verdict = verdict_of(systems, costs, naive, evidence, known)
+    named = {system.name: system for system in systems}
+    best = named.get(verdict.cheapest or "", cheapest_of(systems))
     disagreement = disagreement_of(evidence, systems, models)
     regions, margins = flips_of(systems, evidence, costs)
     no_model = _no_model(evidence, costs)
-    chosen, uncertainty = verdict.cheapest or costs.unaided, None
-    if (unknown := options.unknown(problem, evidence.prior)) is not None:
+    chosen, unknown = _chosen(verdict, named, costs), options.unknown(problem, evidence.prior)
+    uncertainty = None
+    if unknown is not None:
         rivals = rivals_of(systems, no_model, evidence, chosen)
         # Under limits, prices would have to be fitted again in every world: that takes too long.
         again = None if problem.limits else remake
@@ -122,15 +123,21 @@ def report_of(
         disagreement=disagreement,
         picks=picks_of(disagreement, systems, costs),
         caveats=caveats_of(evidence, systems, models, verdict, costs, miscalibrations),
-        slices=slices_of(evidence, cheapest_of(systems).name, level=level),
+        slices=slices_of(evidence, best.name, level=level),
         rules=shipped_rules(evidence, options.seed),
         no_model=no_model,
         baseline=known,
         uncertainty=uncertainty,
-        coverage=_coverage(evidence, cheapest_of(systems)),
+        coverage=_coverage(evidence, best),
         joint=joint_bins_of(systems, models, evidence, costs),
         flips_under_limits=flips_under_limits(moved_limits, unchecked, evidence, chosen, level),
     )
+
+
+def _chosen(verdict: Verdict, named: Mapping[str, System], costs: SampledCosts) -> str:
+    """What is done after the verdict: a system, the incumbent, or what needs no model."""
+    kept = verdict.keep if verdict.keep in named else None
+    return verdict.cheapest or kept or costs.unaided
 
 
 def _qualities(

@@ -45,7 +45,7 @@ def caveats_of(
     miscalibrations: Mapping[str, Miscalibration | None],
 ) -> tuple[Caveat, ...]:
     """All caveats that apply; a tuned threshold matters only where the verdict deploys it."""
-    best = verdict.deploy
+    best = next((system for system in systems if system.name == verdict.cheapest), None)
     return (
         *_backwards(models, evidence.problem),
         *_prior_mismatch(evidence, systems),
@@ -227,7 +227,7 @@ def _miscalibration(
 def _remedy(repaired: str | None, verdict: Verdict) -> str:
     if repaired and repaired == verdict.cheapest:
         return "; the recommended rule corrects this."
-    if repaired and verdict.deploy is None:
+    if repaired and not verdict.saving_over_naive.value > 0:
         return "; recalibrated, it is still no better than not looking."
     return ": recalibrate it before use" + ("." if repaired else "; a calibrator shows the gain.")
 
@@ -264,7 +264,8 @@ def _few_carry(
     """A caveat where a few cases make up much of the cost: another sample may have more of them."""
     if evidence.sample.charges is None:
         return
-    best = verdict.deploy or cheapest_of(systems)
+    named = [system for system in systems if system.name == verdict.cheapest]
+    best = named[0] if named else cheapest_of(systems)
     share, of = few_cases(evidence.sample.charges, best.name, evidence.problem.prior)
     if share >= LARGE_SHARE:
         yield Caveat(

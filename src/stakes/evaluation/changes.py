@@ -28,7 +28,8 @@ class CostChange(Value):
 class Changes(Value):
     """What changed: `problem` lists how the problems differ, and is empty where they do not.
 
-    `verdicts` are the systems that the two reports deploy, None for none. `costs` are those of the
+    `verdicts` are the systems that the two reports deploy or try, None for none, and `headings`
+    are the first words of the two verdicts. `costs` are those of the
     systems that both reports have, `gone` and `added` the systems that only the old or only the new
     one has. `caveats_gone` and `caveats_added` are kinds of caveats. `assumptions` lists in words
     how the assumptions of the reports differ, such as running costs, clusters and weights.
@@ -56,6 +57,7 @@ class Changes(Value):
     caveats_added: tuple[str, ...]
     assumptions: tuple[str, ...] = ()
     contenders: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
 
 
 def changes_between(old: Report, new: Report) -> Changes:
@@ -115,6 +117,7 @@ def changes_between(old: Report, new: Report) -> Changes:
         caveats_added=tuple(kind for kind in kinds[1] if kind not in kinds[0]),
         assumptions=_assumption_differences(old, new),
         contenders=new.verdict.contenders,
+        headings=(old.verdict.heading, new.verdict.heading),
     )
 
 

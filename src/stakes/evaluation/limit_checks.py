@@ -128,6 +128,16 @@ def _shares(
         yield LimitCheck(limit, value, float(low), float(high))
 
 
+def unkept_rate(system: System) -> LimitCheck | None:
+    """The first limit on the rate of a class that a system is not shown to keep.
+
+    Such a limit is a promise about people or cases of a class. One on a share of all cases is a
+    workload, which is planned for and not promised.
+    """
+    rates = (check for check in system.limits if check.limit.given is not None)
+    return next((check for check in rates if not check.keeps), None)
+
+
 # In plain sentences ------------------------------------------------------------------------------
 
 
@@ -158,8 +168,8 @@ def _stands(check: LimitCheck, level: float, subject: str) -> str:
     share = f"{subject} decides {decision} for {value} of {base}"
     interval = f" ({percent(level)} interval {low.removesuffix(' %')} to {high})"
     beyond = ", which it clearly breaks" if check.breaks else ""
-    if not check.breaks and check.limit.excess(check.value) > 0:
-        beyond = ", exceeded here within noise"
+    if not (check.breaks or check.keeps):
+        beyond = ", neither clearly kept nor clearly broken"
     return f"{share}{interval if low != high else ''}; the limit is {bound}{beyond}."
 
 

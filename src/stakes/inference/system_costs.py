@@ -7,9 +7,10 @@ is drawn at random.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
-from math import isnan
+from functools import cached_property, partial
+from math import inf, isnan, nan
 
 import numpy as np
 
@@ -20,6 +21,20 @@ from stakes.inference.likelihood import Support
 from stakes.inference.profile import support_bounds
 from stakes.inference.selection import Contenders
 from stakes.inference.winner import SelectionEffect, probability_cheapest, selection_effect
+
+_REACH = 64.0  # beyond so many times the cost of what needs no model, a ratio is not looked for
+
+
+def _root(bound: Callable[[float], float], start: float, stop: float) -> float:
+    """Where a falling function crosses zero between a start and a stop; infinite if beyond it."""
+    from scipy.optimize import brentq
+
+    way = 1.0 if stop > start else -1.0
+    if way * bound(start) <= 0:
+        return start
+    if way * bound(stop) > 0:
+        return way * inf
+    return float(brentq(bound, start, stop, xtol=5e-4))
 
 
 class SystemCosts(ABC):
@@ -245,6 +260,53 @@ class SystemCosts(ABC):
         cost = self.unaided_cost
         rounding = 1e-12 * abs(cost - self.perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
         return saving if not abs(saving.value) <= rounding else replace(saving, value=0.0)
+
+    def expected_share(self, name: str) -> Measured:
+        r"""The saving of the cheapest system as a share of what needs no model costs.
+
+        With the cost X of the system and the cost B of what needs no model, the interval of the
+        share s holds all values that the data do not contradict (Fieller):
+
+        .. math:: \{s : 0 \in \mathrm{interval\ of}\ X - (1 - s) B\}
+
+        Its lower bound then moves by as much as that of `expected_saving`. Undefined where what
+        needs no model costs nothing or less.
+
+        Parameters
+        ----------
+        name : the name of the cheapest system
+
+        Returns
+        -------
+        the share to expect, with its interval
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> joint = JointCounts.from_decisions([0, 1] * 50, {"a": [0, 1] * 49 + [1, 0]},
+        ...                                    Problem.zero_one(2))
+        >>> share = system_costs(joint, Problem.zero_one(2)).expected_share("a")
+        >>> [round(part, 2) for part in (share.value, share.low, share.high)]
+        [0.96, 0.87, 0.99]
+        """
+        blind, saving = self.unaided_cost, self.expected_saving(name)
+        if not blind > 0 or isnan(saving.value):
+            return Measured(nan, nan, nan)
+        if self.is_unaided(name):
+            return Measured(0.0, 0.0, 0.0)
+
+        def bound(ratio: float, side: str) -> float:
+            return float(getattr(self.difference(name, self.unaided, ratio), side))
+
+        observed = self.saving(name)
+        middle = 1 - observed.value / blind
+        far = 1.0 if observed.low > 0 else middle + _REACH  # at a ratio of 1 it is the saving
+        most = _root(partial(bound, side="high"), middle, far)
+        least = _root(partial(bound, side="low"), middle, min(0.0, middle))
+        moved = (observed.low - saving.low) / blind  # by the correction for the choice
+        value = saving.value / blind
+        return Measured(value, min(value, 1 - most - moved), max(value, 1 - least))
 
     def expected_difference(self, name: str, baseline: str, factor: float = 1.0) -> Measured:
         """Cost of the cheapest system once deployed, less a factor times that of a baseline.

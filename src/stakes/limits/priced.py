@@ -46,8 +46,9 @@ class LimitCheck(Value):
 
     @property
     def keeps(self) -> bool:
-        """Whether the limit is kept on these cases."""
-        return bool(self.limit.excess(self.value) <= SHARE_ROUNDING)
+        """Whether the limit is clearly kept: the whole interval lies within it."""
+        farthest = self.high if self.limit.sign > 0 else self.low
+        return bool(self.limit.excess(farthest) <= SHARE_ROUNDING)
 
     @property
     def breaks(self) -> bool:
@@ -57,12 +58,12 @@ class LimitCheck(Value):
 
     @property
     def outcome(self) -> str:
-        """Whether the system keeps or breaks the limit, in words."""
+        """Whether it is shown that the system keeps or breaks the limit, in words."""
         if isnan(self.value):
             return "unknown"
         if self.breaks:
             return "breaks"
-        return "keeps" if self.keeps else "within noise"
+        return "keeps" if self.keeps else "not shown"
 
     @property
     def interval(self) -> tuple[str, str, str]:

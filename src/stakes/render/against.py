@@ -40,8 +40,8 @@ def baseline_section(report: Report, baseline: Baseline) -> Section:
 
 def brief_sections(report: Report) -> tuple[str, str, Table, tuple[str, ...]]:
     """Heading, verdict, a small table and last lines, for a comment on a pull request."""
-    deploy, baseline = report.verdict.deploy, report.baseline
-    heading = f"Deploy {deploy.name}" if deploy else "Deploy no model"
+    baseline = report.baseline
+    heading = gated_heading(report)
     level = _text.percent(report.assumptions.level)
     cost = _text.in_unit("cost per case", report.problem.unit, ", ")
     header: tuple[str, ...] = ("system", cost, level)
@@ -67,13 +67,21 @@ def brief_sections(report: Report) -> tuple[str, str, Table, tuple[str, ...]]:
     return heading, verdict, Table(header, tuple(rows)), last
 
 
+def gated_heading(report: Report) -> str:
+    """The first words of the verdict, and what came of each gate."""
+    outcomes = (
+        f"{gate.condition} {'passes' if gate.passed else 'does not pass'}" for gate in report.gates
+    )
+    return " · ".join([report.verdict.heading, *outcomes])
+
+
 def _in_brief(report: Report) -> list[System]:
-    """The best system, the baseline and the challengers, at most `_BRIEF_ROWS`."""
-    baseline, named = report.baseline, {report.best.name: report.best}
+    """The best system, the baseline and other cheap ones, at most `_BRIEF_ROWS`."""
+    baseline = report.baseline
     if baseline is None:
         return ranked(report)[:_BRIEF_ROWS]
     same = [system for system in report.systems if not _is_other(system, baseline)]
-    named |= {system.name: system for system in (*same, *report.challengers)}
+    named = {system.name: system for system in (report.best, *same, *ranked(report))}
     return list(named.values())[:_BRIEF_ROWS]
 
 
@@ -86,27 +94,13 @@ def _caveat(report: Report) -> tuple[str, ...]:
 
 
 def _footer(report: Report) -> str:
-    """The last line: cases, gates, kind of differences, version."""
+    """The last line: cases, kind of differences, version."""
     assumptions, baseline = report.assumptions, report.baseline
     parts = [f"{_text.number(assumptions.n_cases)} cases", f"stakes {assumptions.version}"]
     if baseline is not None:
         pairs = "paired" if baseline.paired else "unpaired"
         parts.insert(1, f"differences {pairs}, each with the interval of its own pair, unadjusted")
-        parts[1:1] = _gates(report, baseline)
     return "; ".join(parts) + "."
-
-
-def _gates(report: Report, baseline: Baseline) -> list[str]:
-    """Phrases that say which challengers pass each gate."""
-    margin = _text.percent(baseline.margin) if baseline.relative else _text.number(baseline.margin)
-    gates = [("clearly cheaper", _clearly, "cheaper")]
-    gates += [(f"clearly no worse by {margin}", _no_worse, "yes")] * bool(baseline.margin)
-    eligible = [system for system in report.challengers if not system.breaks_limit]
-    passed = (
-        (what, [system.name for system in eligible if answer(system) == required])
-        for what, answer, required in gates
-    )
-    return [f"{what}: {', '.join(names) or 'none'}" for what, names in passed]
 
 
 def _is_other(system: System, baseline: Baseline) -> bool:

@@ -87,16 +87,21 @@ def margin_section(report: Report) -> Section:
         by_case = "Where costs differ from case to case"
         why = by_case if report.problem.columns else "With running costs"
         text = f"{_FACTORS.format(priors=priors, why=why)} The nearest first{more}."
-    if report.verdict.deploy is None and best.cost.value < report.naive.cost:
+    if _names_none(report) and best.cost.value < report.naive.cost:
         text += f" By the costs on these cases, where {best.name} is the cheapest."
     title = "What would flip the verdict"
     title = f"{title}, if today's decisions stay" if report.problem.limits else title
     return Section(title, (text,), Table(header, tuple(rows)))
 
 
+def _names_none(report: Report) -> bool:
+    """Whether neither a system is recommended nor an incumbent kept."""
+    return report.verdict.kind == "none" and report.verdict.keep is None
+
+
 def nearest_change(report: Report) -> str:
     """The nearest flip in a sentence: decided anew under a limit, else by today's decisions."""
-    choice = report.verdict.cheapest or report.verdict.unaided
+    choice = report.verdict.choice
     flips = [place for place in _nearest_flips(report) if not _is_trivial(*place)]
     for flip, side in flips[:1]:
         until, then = _until(flip, side, report), _in_words(flip, side, report)
@@ -133,9 +138,9 @@ def _kept_change(report: Report) -> str:
 
 def _ruled_out(report: Report, moves: str, point: str, clear: str) -> str:
     """Where it is clear that today's choice costs more, as the rest of a sentence."""
-    verdict, best = report.verdict, report.best
-    by_cases = verdict.deploy is None and best.cost.value < report.naive.cost
-    choice = best.name if by_cases else verdict.cheapest or verdict.unaided
+    best = report.best
+    by_cases = _names_none(report) and best.cost.value < report.naive.cost
+    choice = best.name if by_cases else report.verdict.choice
     if clear == point:
         return f"; then {choice} is ruled out"
     if clear == "–":

@@ -136,7 +136,7 @@ def to_html(
         computed=_computed(report),
         live_titles=_LIVE_TITLES if _computed(report) else (),
         normalized_note=naive_breaks_limit(report),
-        recommended=middle(report.verdict.cheapest or report.verdict.unaided or "", NAME),
+        recommended=middle(report.verdict.choice or "", NAME),
         **_frame(),
         most_bins=f"{MOST_BINS:,}",
         fewer_bins=f"{FEWER_BINS:,}",

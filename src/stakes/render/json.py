@@ -298,7 +298,8 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, Rules):
         return {name: rule.plain() for name, rule in value.fitted().items()}
     if is_dataclass(value):
-        return {field.name: plain_value(getattr(value, field.name)) for field in fields(value)}
+        names = (*getattr(value, "SHOWN", ()), *(field.name for field in fields(value)))
+        return {name: plain_value(getattr(value, name)) for name in names}
     if isinstance(value, np.ndarray):
         return value.tolist() if np.isfinite(value).all() else plain_value(value.tolist())
     if isinstance(value, dict):

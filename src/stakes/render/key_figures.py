@@ -23,24 +23,23 @@ class KeyFigure(NamedTuple):
 def clarity(report: Report) -> str:
     """How clear the choice of the model is, that of its rule, and what it saves; may be empty."""
     verdict = report.verdict
-    if verdict.deploy is None:
-        return "deploy none"
-    unsure = verdict.saving_over_naive.low <= 0
+    if verdict.kind == "none":
+        return "deploy none" if verdict.keep is None else f"keep {verdict.keep}"
+    if verdict.doubt is not None:
+        return f"try: {verdict.doubt}"
     if verdict.told_apart is None:
-        return "its saving is not sure" if unsure else ""
+        return ""
     several = len(report.models) > 1
     if several and not verdict.told_apart:
         return "a close call"
     clear = "a clear model, " if several else ""
-    if unsure:
-        return f"{clear}its saving is not sure"
     return "a clear call" if len(verdict.contenders) == 1 else f"{clear}its rule is close"
 
 
 def key_figures(report: Report) -> Iterator[KeyFigure]:
     """Cost, saving and contenders at the stakes of the report, as the page writes them."""
     verdict, n_rivals = report.verdict, len(ranked(report))
-    if verdict.deploy is None:
+    if verdict.kind == "none":
         if isfinite(verdict.unaided_cost):
             cost = _text.number(verdict.unaided_cost)
             yield KeyFigure(_in_unit(f"cost of {verdict.unaided}", report), cost, "")
@@ -72,7 +71,7 @@ def _written(interval: Measured, report: Report) -> tuple[str, str]:
 
 
 def _saved(report: Report) -> KeyFigure:
-    """What the deployed system saves, as a share of the cost without a model if it is one."""
+    """What the system of the verdict saves, as a share of the cost without a model if it is one."""
     saving, without_model = report.verdict.saving_over_naive, report.verdict.unaided_cost
     text, note = _written(saving, report)
     name = f"saved against {report.verdict.unaided}"

@@ -102,6 +102,9 @@ def _schema_of(kind: Any, definitions: dict[str, dict[str, Any]], closed: bool) 
         definitions[name] |= {
             "type": "object",
             "properties": {
+                **dict.fromkeys(getattr(kind, "SHOWN", ()), _PLAIN[str]),
+            }
+            | {
                 field.name: _bounded(field.name, _schema_of(hints[field.name], definitions, closed))
                 for field in fields(kind)
             },

@@ -97,7 +97,7 @@ def system_sections(report: Report) -> Iterator[Section]:
     rows = _rows(names, costs, normal)
     perfect, blind = rows[-1], rows[len(rivals) + len(bounds) : -1]
     rows, apart = rows[: len(rivals)], rows[len(rivals) : len(rivals) + len(bounds)]
-    rows = [*rows, *blind, perfect] if report.verdict.deploy else [*blind, *rows, perfect]
+    rows = [*rows, *blind, perfect] if report.verdict.kind != "none" else [*blind, *rows, perfect]
     level = _text.percent(report.assumptions.level)
     header: tuple[str, ...]
     header = ("system", "cost per case", level, "normalised", "chance", "threshold")

@@ -152,7 +152,7 @@ def _large_stakes(problem: Problem) -> Section:
 
 def _sections(report: Report) -> Iterator[Section]:
     """The sections in order, before names are shortened and tables folded."""
-    yield Section("Verdict", report.verdict.sentences)
+    yield Section("Verdict", (*report.verdict.sentences, *map(str, report.gates)))
     if report.caveats:
         listed = (f"{caveat.kind}: {caveat.text}" for caveat in report.caveats)
         yield Section("Caveats", tuple(listed))

@@ -11,7 +11,7 @@ from pathlib import Path
 from stakes._check import whole
 from stakes._files import write_whole
 from stakes._text import html_table, one_line, text_table
-from stakes.render.against import brief_sections
+from stakes.render.against import brief_sections, gated_heading
 from stakes.render.layout import WIDTH, Section, Table, plain_spaces
 from stakes.render.tables import sections, stakes_sections
 from stakes.report import Report
@@ -113,7 +113,8 @@ def to_markdown(report: Report, path: str | Path | None = None, *, brief: bool =
     ### Deploy new (as is)
     """
     parts = (*stakes_sections(report.problem), *sections(report))
-    text = "\n\n".join(["# What the decisions cost", *map(_section, parts)]) + "\n"
+    title = f"# What the decisions cost: {_escaped(gated_heading(report))}"
+    text = "\n\n".join([title, *map(_section, parts)]) + "\n"
     if brief:
         text = _brief(report)
     if path is not None:

@@ -29,7 +29,7 @@ from stakes.report._flips import Flip, MovedNumber, flip_of
 from stakes.report._other_stakes import MovedCosts, Stakes
 from stakes.report._pairs import DecisionSource, JointBins, PairCounts
 from stakes.report._report import Report
-from stakes.report._systems import System, Verdict, cheapest_of
+from stakes.report._systems import Gate, System, Verdict, cheapest_of
 
 __all__ = [
     "AS_DECIDED",
@@ -49,6 +49,7 @@ __all__ = [
     "CurvePoints",
     "DecisionSource",
     "Flip",
+    "Gate",
     "JointBins",
     "ModelQuality",
     "MovedCosts",

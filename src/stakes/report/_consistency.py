@@ -134,14 +134,16 @@ def _blind(report: Report) -> Iterator[str]:
 def _verdict(report: Report) -> Iterator[str]:
     verdict, baseline = report.verdict, report.baseline
     deploy = verdict.deploy
-    named = (None, None) if deploy is None else (deploy.name, deploy.model)
-    if (verdict.cheapest, verdict.model) != named:
+    if deploy is not None and (verdict.cheapest, verdict.model) != (deploy.name, deploy.model):
         yield "verdict.cheapest and verdict.model must be those of verdict.deploy"
-    if deploy is not None:
-        if deploy not in report.systems:
-            yield f"verdict.deploy must be one of the systems; {deploy.name!r} differs from it"
-        if verdict.contenders and verdict.contenders[0] != deploy.name:
-            yield "verdict.contenders must begin with verdict.cheapest"
+    if (verdict.kind == "try") != (verdict.doubt is not None):
+        yield "verdict.doubt must be stated of a system to try, and of no other"
+    if verdict.keep is not None and (baseline is None or verdict.cheapest is not None):
+        yield "verdict.keep must be the baseline of a report that names no other system"
+    if deploy is not None and deploy not in report.systems:
+        yield f"verdict.deploy must be one of the systems; {deploy.name!r} differs from it"
+    if verdict.contenders and verdict.contenders[0] != verdict.cheapest:
+        yield "verdict.contenders must begin with verdict.cheapest"
     if baseline is None or not baseline.paired:
         return
     for system in report.systems:
@@ -224,6 +226,7 @@ def _faults(report: Report) -> Iterator[str]:
     if verdict.deploy is not None:
         yield from _unknown("verdict.deploy", [verdict.deploy.name], names)
         yield from _unknown("verdict.deploy", [verdict.deploy.model], models)
+    yield from _unknown("verdict.model", [verdict.model], models)
     named = [*verdict.contenders, verdict.cheapest, verdict.runner_up]
     yield from _unknown("verdict", named, [*names, *_constants(report)])
     blind_rule = [] if report.no_model is None else [report.no_model.name]

@@ -191,12 +191,13 @@ def _choices(report: ReportLike, *, kept: bool) -> tuple[str, ...]:
     Where the prior is that for which posteriors hold, only another one has posteriors that are
     moved to it. "As is" and "moved" are then one choice, if decisions are made anew.
     """
-    deploy = report.verdict.deploy
-    if deploy is None:
+    named = report.verdict.cheapest or report.verdict.keep
+    choice = next((system for system in report.systems if system.name == named), None)
+    if choice is None:
         return (always(report.naive.decision),)
-    moved = f"{deploy.model} (moved)"
+    moved = f"{choice.model} (moved)"
     known = any(system.name == moved for system in report.systems)
-    return (deploy.name, moved) if deploy.rule == BAYES and not (known or kept) else (deploy.name,)
+    return (choice.name, moved) if choice.rule == BAYES and not (known or kept) else (choice.name,)
 
 
 @record

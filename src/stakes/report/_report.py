@@ -34,7 +34,15 @@ from stakes.report._findings import (
 )
 from stakes.report._flips import Flip, all_flips, read_decisions, zones_of
 from stakes.report._pairs import JointBins
-from stakes.report._systems import System, Verdict, challengers_of, cheapest_of, judged_intervals
+from stakes.report._systems import (
+    Gate,
+    System,
+    Verdict,
+    cheapest_of,
+    compared_system,
+    judged_interval,
+    known_baseline,
+)
 from stakes.rule import Rule, Rules
 
 
@@ -72,6 +80,7 @@ class Report(Value):
     coverage : of the best system, the share decided, the cost of a decided case, and the price
     joint : joint bins of what systems decide by, with which the page compares them
     flips_under_limits : what would change the verdict under a limit
+    gates : conditions on the report that were checked on the command line, and their outcomes
 
     Examples
     --------
@@ -104,11 +113,13 @@ class Report(Value):
     coverage: CurvePoints = ()  # of the best system: share decided, cost of a decided case, price
     joint: JointBins | None = None  # of what systems decide by, where each case counts as one
     flips_under_limits: tuple[Flip, ...] = ()  # of a limit and of costs, rules being priced again
+    gates: tuple[Gate, ...] = ()
 
     @property
     def best(self) -> System:
-        """The cheapest system that may be deployed, even if a constant decision is cheaper."""
-        return cheapest_of(self.systems)
+        """The system that the verdict names; where it names none, the cheapest one."""
+        named = [system for system in self.systems if system.name == self.verdict.cheapest]
+        return named[0] if named else cheapest_of(self.systems)
 
     def system(self, name: str) -> System:
         """The system of that name, or the best one of the model of that name.
@@ -146,6 +157,7 @@ class Report(Value):
     def rule(self, system: str | None = None) -> Rule:
         """Everything needed to decide new cases as a system does; by default the verdict's.
 
+        The rule of a system that the verdict is to try carries its doubt as ``rule.caution``.
         Its calibration map is fitted to all cases, when it is first used; folds were for evaluation
         only.
 
@@ -166,30 +178,24 @@ class Report(Value):
         >>> report.rule("model (as is)").decide([0.04, 0.4])
         array(['wait', 'treat'], dtype='<U5')
         """
-        chosen = self.verdict.deploy if system is None else self._named("system", system)
-        if chosen is None:
+        verdict = self.verdict
+        if system is None and verdict.cheapest is None:
+            stays = "deploy none" if verdict.keep is None else f"keep {verdict.keep}"
             raise InputError(
-                f"system must be named, because the verdict is to deploy none. "
-                f"{self.verdict.reason} If you want the rule of {self.best.name} all the same, "
-                f"write report.rule({self.best.name!r})."
+                f"system must be named, because the verdict is to {stays}. {verdict.reason} If "
+                f"you want the rule of {self.best.name} all the same, write "
+                f"report.rule({self.best.name!r})."
             )
+        chosen = self.best if system is None else self._named("system", system)
         if chosen.name not in self.rules:
             raise InputError(
                 f"{chosen.name} must have a rule that can be made; its map could not be fitted to "
                 f"all cases. Take another system.",
                 argument="system",
             )
-        return self.rules[chosen.name]
-
-    @property
-    def challengers(self) -> tuple[System, ...]:
-        """What a gate compares with the baseline: a system of each other model, fixed beforehand.
-
-        It is the one with the rule of the baseline, or else the simplest: the model's decisions as
-        they are. Choosing the cheapest on these cases would favour it. If the baseline comes from
-        an earlier report, every model is a challenger.
-        """
-        return challengers_of(self.systems, self.baseline)
+        rule = self.rules[chosen.name]
+        tried = verdict.doubt is not None and chosen.name == verdict.cheapest
+        return rule._but(caution=verdict.doubt) if tried else rule
 
     def flips(self, decisions: str = "remade") -> tuple[Flip, ...]:
         """Where the present choice is clearly no longer the cheapest, as one number moves.
@@ -257,11 +263,13 @@ class Report(Value):
 
         Parameters
         ----------
-        system : the name of a system; by default all `challengers` must pass
+        system : the name of a system, or of a model for its system with the rule of the baseline,
+            judged by ``System.difference``; by default the system that the verdict deploys, judged
+            by ``verdict.difference``, which allows for its choice on these cases
 
         Returns
         -------
-        whether it, or every challenger, is clearly cheaper
+        whether it is clearly cheaper; False where the verdict deploys none
 
         Examples
         --------
@@ -273,7 +281,13 @@ class Report(Value):
         >>> report.is_better(), report.is_no_worse("new (as is)")
         (True, True)
         """
-        return all(high < 0 for high in self._judged(system, "difference"))
+        if system is None:
+            known_baseline(self.baseline)
+            gap = self.verdict.difference
+            return self.verdict.kind == "deploy" and gap is not None and gap.high < 0
+        judged = self.compared(system)
+        high = judged_interval(judged, self.baseline, "difference").high
+        return high < 0 and not judged.breaks_limit
 
     def is_no_worse(self, system: str | None = None) -> bool:
         """Whether a system clearly costs no more than the baseline and the margin.
@@ -284,11 +298,12 @@ class Report(Value):
 
         Parameters
         ----------
-        system : the name of a system; by default all `challengers` must pass
+        system : the name of a system or of a model; by default that of the verdict, which deploys
+            no system that is not shown to be better than the baseline, or no worse
 
         Returns
         -------
-        whether it clearly costs no more
+        whether it clearly costs no more; False where the verdict deploys none
 
         Examples
         --------
@@ -299,10 +314,17 @@ class Report(Value):
         >>> report.is_no_worse("new")
         True
         """
-        return all(high <= 0 for high in self._judged(system, "beyond_margin"))
+        if system is None:
+            known_baseline(self.baseline)
+            return self.verdict.kind == "deploy"
+        judged = self.compared(system)
+        high = judged_interval(judged, self.baseline, "beyond_margin").high
+        return high <= 0 and not judged.breaks_limit
 
     def compared(self, system: str) -> System:
-        """The system of that name, or the challenger of the model of that name.
+        """The system of that name; of a model, the one with the rule of the baseline.
+
+        If it has none, it is the simplest. Choosing the cheapest on these cases would favour it.
 
         Parameters
         ----------
@@ -321,16 +343,8 @@ class Report(Value):
         >>> report.compared("new").name
         'new (as is)'
         """
-        matches = [entry for entry in self.systems if entry.name == system]
-        matches += [entry for entry in self.challengers if entry.model == system]
-        return matches[0] if matches else self._named("system", system)
-
-    def _judged(self, system: str | None, attribute: str) -> list[float]:
-        """Upper bounds by which a gate judges; infinite where a system clearly breaks a limit."""
-        named = self.challengers if system is None else (self.compared(system),)
-        intervals = judged_intervals(named, self.systems, self.baseline, attribute)
-        pairs = zip(named, intervals, strict=True)
-        return [np.inf if entry.breaks_limit else part.high for entry, part in pairs]
+        match = compared_system(system, self.systems, self.baseline)
+        return self._named("system", system) if match is None else match
 
     def costs_under(self, problem: Problem) -> dict[str, float]:
         """What every system would cost per case under other costs, with its present decisions.

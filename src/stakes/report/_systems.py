@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import isnan, nan
+from typing import ClassVar
 
 import numpy as np
 
@@ -108,29 +109,44 @@ def cheapest_of(systems: Iterable[System]) -> System:
 class Verdict(Value):
     """What to deploy, and how certain that is.
 
-    `deploy` is the system to deploy, `model` its model and `cheapest` its name; all three are None
-    where no system is cheaper than the best constant decision: a model that saves nothing is not
-    worth running. `reason` is the sentence that says why.
+    `kind` is the first word of it:
 
-    `cost`, `normalized` and `saving_over_naive` are those of the cheapest system that can be
-    expected in deployment. The system was chosen on the cases that measure its cost, which makes it
-    look cheaper than it is, and they are corrected for that; `System.cost` is what it cost on these
-    cases. The saving is compared with the decision that `Report.naive` names, or with
-    `Report.no_model` where that is cheaper; it is negative where a model costs more.
+    - "deploy": the saving of a system is shown, because its whole interval lies above zero. With a
+      baseline, the system is shown to cost less, or no more than the margin allows.
+    - "try": a system is cheaper on these cases, but it is not shown to pay, or not shown to keep a
+      limit on the rate of a class. `doubt` says which, and so does the rule of the system.
+    - "none": no system is cheaper than what needs no model; or the incumbent stays, because no
+      other system is shown to be better. `keep` is then its name, and None otherwise.
 
-    `contenders` are the systems that are statistically indistinguishable from the cheapest, which
-    is the first of them; the set contains the truly cheapest system with the probability of the
-    level. A system is clearly the cheapest if it is the only contender. `told_apart` says whether
-    all contenders belong to one model; for a single model, whether there is only one contender.
-    `runner_up` is the next system, of another model where there are several. The interval of
-    `saving_over_runner_up` is simultaneous over all comparisons, so that it excludes zero exactly
-    where the runner-up is not a contender. All of these are empty or None where nothing is
-    deployed, and the last three where there is no other system.
+    `deploy` is the system to deploy, None unless the kind is "deploy". `cheapest` is the name of
+    the system to deploy or to try, and `model` its model; both are None where there is neither.
+    Of several rules of one model that the data cannot tell apart, and whose costs differ by less
+    than 1 % of the saving, it is the simplest. `reason` is the sentence that says why.
+
+    `cost`, `normalized` and `saving_over_naive` are those of this system, or else of the cheapest,
+    that can be expected in deployment. It was chosen on the cases that measure its cost, which
+    makes it look cheaper than it is, and they are corrected for that; `System.cost` is what it cost
+    on these cases. The saving is compared with the decision that `Report.naive` names, or with
+    `Report.no_model` where that is cheaper; it is negative where a model costs more. `share` is the
+    saving as a share of that cost, None where that is not positive. `difference` is the cost less
+    that of the baseline, `beyond_margin` the cost less what the margin allows above the baseline;
+    both are corrected for the choice, too.
+
+    `contenders` are the systems that are statistically indistinguishable from the cheapest, the one
+    that the verdict names first; the set contains the truly cheapest system with the probability of
+    the level. A system is clearly the cheapest if it is the only contender. `told_apart` says
+    whether all contenders belong to one model; for a single model, whether there is only one
+    contender. `runner_up` is the next system, of another model where there are several. The
+    interval of `saving_over_runner_up` is simultaneous over all comparisons, so that it excludes
+    zero exactly where the runner-up is not a contender. All of these are empty or None where the
+    verdict names no system, and the last three where there is no other system.
 
     `total_cost` and `total_saving` are cost and saving for the stated volume of cases. `unaided` is
-    what is recommended where no system is: a constant decision, or the rule by the costs of each
-    case; `unaided_cost` is what it costs per case, with which the saving is compared. `sentences`
-    say all of this in words, and so does printing the verdict.
+    the cheapest choice without a model: a constant decision, or the rule by the costs of each
+    case; `unaided_cost` is what it costs per case, with which the saving is compared. Where
+    something is not shown, `cases_to_settle` is about how many cases (clusters, where there are
+    any) would show a difference of the expected size in four of five samples. `sentences` say all
+    of this in words, and so does printing the verdict.
 
     Examples
     --------
@@ -157,6 +173,35 @@ class Verdict(Value):
     total_cost: Measured | None = None
     total_saving: Measured | None = None
     unaided: str | None = None  # the cheapest choice without a model that keeps the limits
+    doubt: str | None = None  # what is not shown of a system to try
+    keep: str | None = None  # the incumbent, where it stays
+    share: Measured | None = None  # of the cost without a model that is saved
+    difference: Measured | None = None  # to the baseline, corrected for the choice
+    beyond_margin: Measured | None = None  # the same beyond the margin
+    cases_to_settle: float | None = None
+
+    SHOWN: ClassVar[tuple[str, ...]] = ("kind", "heading")  # properties that JSON shows, too
+
+    @property
+    def kind(self) -> str:
+        """Whether to "deploy" a system, to "try" it, or "none"."""
+        if self.deploy is not None:
+            return "deploy"
+        return "none" if self.cheapest is None else "try"
+
+    @property
+    def choice(self) -> str | None:
+        """What is done after the verdict: a system, the incumbent, or what needs no model."""
+        return self.cheapest or self.keep or self.unaided
+
+    @property
+    def heading(self) -> str:
+        """The verdict in a few words."""
+        if self.doubt is not None:
+            return f"Try {self.cheapest}: {self.doubt}"
+        if self.keep is not None:
+            return f"Keep {self.keep}"
+        return "Deploy none" if self.cheapest is None else f"Deploy {self.cheapest}"
 
     @property
     def unaided_cost(self) -> float:
@@ -173,52 +218,64 @@ class Verdict(Value):
 # Gates --------------------------------------------------------------------------------------------
 
 
-def challengers_of(systems: Sequence[System], baseline: Baseline | None) -> tuple[System, ...]:
-    """One system of each other model: the one with the rule of the baseline, else the simplest.
+@record
+class Gate(Value):
+    """A condition on the report, such as "--gate better", and whether it passed.
 
-    A model whose systems all clearly break a limit is judged, too, and does not pass.
+    `text` says what was judged.
+
+    Examples
+    --------
+    >>> str(Gate("--gate better", False, "The cost of new, less that of old, is 0.1."))
+    '--gate better does not pass. The cost of new, less that of old, is 0.1.'
     """
-    baseline = _known(baseline)
-    by_model: dict[str, System] = {}
-    others = [
-        system for system in systems if not (baseline.paired and system.model == baseline.model)
-    ]
-    for system in sorted(others, key=lambda system: not system.candidate):
-        nearer = system.candidate and system.rule == baseline.rule
-        if (system.candidate or system.breaks_limit) and (nearer or system.model not in by_model):
-            by_model[system.model] = system
-    return tuple(by_model.values())
+
+    condition: str
+    passed: bool
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.condition} {'passes' if self.passed else 'does not pass'}. {self.text}"
 
 
-def judged_intervals(
-    named: Sequence[System],
-    systems: Sequence[System],
-    baseline: Baseline | None,
-    attribute: str,
-) -> list[Measured]:
-    """The intervals by which a gate judges systems; undefined ones are refused."""
-    baseline = _known(baseline)
-    if not named or (baseline.paired and named[0].name == baseline.system):
-        others = [repr(entry.name) for entry in systems if entry.name != baseline.system]
-        remedy = f"Name a system: {', '.join(others)}" if others else "Evaluate another model, too"
-        raise InputError(
-            f"system must be another than the baseline, {baseline.system}; "
-            f"{'it is the same' if named else 'there is no other model'}. {remedy}."
-        )
-    intervals: list[Measured] = [getattr(entry, attribute) for entry in named]
-    undefined = [n.name for n, entry in zip(named, intervals, strict=True) if isnan(entry.high)]
-    if undefined:
-        raise InputError(
-            f"system must have a difference to the baseline; that of {undefined[0]} is "
-            f"undefined. Gather the cases that it needs."
-        )
-    return intervals
-
-
-def _known(baseline: Baseline | None) -> Baseline:
+def known_baseline(baseline: Baseline | None) -> Baseline:
+    """The baseline; a report without one is refused."""
     if baseline is None:
         raise InputError(
             "baseline must be named before anything can be compared with it; this report has "
             "none. Evaluate again with baseline=, the name of a model or a system."
         )
     return baseline
+
+
+def compared_system(
+    name: str, systems: Sequence[System], baseline: Baseline | None
+) -> System | None:
+    """The system of that name; of a model, the one with the rule of the baseline or the simplest.
+
+    It is fixed before the cases are seen: choosing the cheapest on these cases would favour it. A
+    model whose systems all clearly break a limit is judged, too, and does not pass.
+    """
+    named = [system for system in systems if system.name == name]
+    of_model = [system for system in systems if system.model == name]
+    of_model.sort(key=lambda system: not system.candidate)
+    rule = None if baseline is None else baseline.rule
+    nearer = [system for system in of_model if system.candidate and system.rule == rule]
+    return next(iter([*named, *nearer, *of_model]), None)
+
+
+def judged_interval(system: System, baseline: Baseline | None, attribute: str) -> Measured:
+    """The interval by which a gate judges a system; an undefined one is refused."""
+    known = known_baseline(baseline)
+    if known.paired and system.name == known.system:
+        raise InputError(
+            f"system must be another than the baseline, {known.system}; it is the same. Name "
+            f"another system."
+        )
+    interval: Measured | None = getattr(system, attribute)
+    if interval is None or isnan(interval.high):
+        raise InputError(
+            f"system must have a difference to the baseline; that of {system.name} is "
+            f"undefined. Gather the cases that it needs."
+        )
+    return interval

@@ -101,6 +101,7 @@ class Rule(Value):
     system, model : their names in the report
     origin : where the rule was made
     added : (L, K, M) what the price of each limit of the problem adds to the costs
+    caution : what was not shown of the system when the rule was made, such as that it pays
 
     Examples
     --------
@@ -125,6 +126,7 @@ class Rule(Value):
     model: str = "model"
     origin: Origin | None = None
     added: FloatArray | None = None
+    caution: str | None = None
 
     def __post_init__(self) -> None:
         if self.takes not in WRAPPERS:
@@ -142,6 +144,8 @@ class Rule(Value):
             self._fill({"added": _check.squarable("added", self.added, ndim=3)})
         for name in ("system", "model"):
             _check.require(name, getattr(self, name), str, "Pass its name.")
+        if self.caution is not None:
+            _check.require("caution", self.caution, str, "Pass a text.")
         refuse_unusable(self.problem, self.takes, self.map, self.threshold, self.from_prior)
         if self.takes != DECISIONS and self.threshold is None:
             refuse_unpriced(self.problem, self.added)
@@ -524,6 +528,7 @@ class Rule(Value):
             "threshold": plain_number(self.threshold),
             "origin": None if self.origin is None else dict(vars(self.origin)),
             **({} if self.added is None else {"added": self.added.tolist()}),
+            **({} if self.caution is None else {"caution": self.caution}),
         }
 
     @classmethod
@@ -592,13 +597,15 @@ class Rule(Value):
             model=body["model"],
             origin=origin,
             added=body.get("added"),
+            caution=body.get("caution"),
         )
 
     # Words ---------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         priced = "" if self.added is None else ", with prices for limits"
-        return f"Rule of {self.system}: {self._by()}{priced}{self._where()}"
+        caution = "" if self.caution is None else f" ({self.caution})"
+        return f"Rule of {self.system}{caution}: {self._by()}{priced}{self._where()}"
 
     def _by(self) -> str:
         if self.takes == DECISIONS:

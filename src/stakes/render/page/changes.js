@@ -60,31 +60,42 @@ const whyUnsure = () =>
  * than the verdict of the report.
  */
 function changedParagraphs(outcome) {
-  const { best, rival, unaided, deploysModel, inference } = outcome;
+  const { best, rival, unaided, namesModel, inference } = outcome;
   if (Number.isNaN(best.cost)) return ["No system can be recommended: the costs are undefined at these stakes."];
   const keepsDecisions = best.way === "fixed" && dependsOnStakes(best);
   const expected = expectedOf(outcome);
   const saving = savingOf(outcome);
   const doubt = saving[1] <= 0 ? ", but the data cannot rule out that it saves nothing" : "";
   const share = saving[0] > 0 && saving[0] <= unaided.cost ? `, ${wholePercent(saving[0] / unaided.cost).replace("< ", "less than ").replace("> ", "more than ")} of that` : "";
+  const first = outcome.verdict.doubt ? `Try ${modelWithRule(best)}: ${outcome.verdict.doubt}. Expect` : `Deploy ${modelWithRule(best)}: expect`;
   const winner = [
     keepsDecisions
       ? `The decisions that ${best.name} made for the stakes of the report would cost ${textWithInterval(expected)}, the least of all.`
       : inference
-        ? `Deploy ${modelWithRule(best)}: expect it to cost ${textWithInterval(expected)}.`
+        ? `${first} it to cost ${textWithInterval(expected)}.`
         : `The cheapest is ${modelWithRule(best)}: on these cases it costs ${textWithInterval(expected)}.`,
     `Against ${unaided.phrase}, which costs ${costInSentence(unaided.cost)} per case, ` +
       `${keepsDecisions ? "these decisions save" : "it saves"} ${textWithInterval(saving, "")}${share}${doubt}.`,
   ];
-  const rest = [...(rival && deploysModel ? [runnerUp(outcome)] : []), ...limitsOfChange(outcome)];
+  const rest = [...(rival && namesModel ? [runnerUp(outcome)] : []), ...limitsOfChange(outcome)];
   return [
     [wasAndNow(outcome)],
-    deploysModel ? winner : noneSentences(outcome, keepsDecisions, expected, saving),
+    namesModel ? winner : outcome.verdict.keep ? keepSentences(outcome) : noneSentences(outcome, keepsDecisions, expected, saving),
     ...(rest.length ? [rest] : []),
   ].map((sentences) => sentences.join(" "));
 }
 
 const modelWithRule = (system) => `${MODELS[system.model].name} with ${ruleText(system)}`;
+
+/** Sentences for a verdict that keeps the incumbent. */
+function keepSentences(outcome) {
+  const { best, verdict: { keep } } = outcome;
+  if (!DATA.baseline.paired) return [`Keep ${keep}: what it costs at these stakes is not known from this page; evaluate again with these costs.`];
+  const { cost, saving } = incumbentOf(outcome);
+  const reason = best.name === keep ? "no other system is cheaper on these cases" : `it is not shown that ${best.name} costs less`;
+  const change = best.name === keep ? [] : [`${best.name} ${saving[0] > 0 ? "saves" : "costs"} ${textWithInterval([Math.abs(saving[0]), ...saving.slice(1)], "")}${saving[0] > 0 ? "" : " more"}.`];
+  return [`Keep ${keep}: ${reason}.`, `It costs ${textWithInterval(cost)}.`, ...change];
+}
 
 /** Sentences for a verdict that recommends none of the systems. */
 function noneSentences({ best, unaided, inference }, keepsDecisions, expected, saving) {
@@ -99,7 +110,7 @@ function noneSentences({ best, unaided, inference }, keepsDecisions, expected, s
   const which = keepsDecisions ? `which ${best.name} made for the stakes of the report` : modelWithRule(best);
   const decidesTheSame = inference?.isConstant(best.name);
   return [
-    `Deploy none of these ${keepsDecisions ? "decisions" : "models"}: ${reason}.`,
+    `Deploy none: ${reason}.`,
     `The best of them, ${which}, ${decidesTheSame ? "decides the same" : `would cost ${textWithInterval(expected)}${doubt}`}.`,
   ];
 }

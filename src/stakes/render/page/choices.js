@@ -4,8 +4,8 @@ let reportedChoice = null;
 
 /** The current recommendation. */
 function choiceNow() {
-  const { best, unaided, deploysModel } = result;
-  return deploysModel ? best.name : unaided.name;
+  const { best, unaided, namesModel, verdict } = result;
+  return namesModel ? best.name : verdict.keep ?? unaided.name;
 }
 
 /**

@@ -221,7 +221,7 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
   const errors = errorsOf(systems, costs, prior);
   const constant = constantRival(systems, estimates, costs, prior, naive, errors);
   const compared = contendersOf(estimates, constant.isSame, errors);
-  const { best, contenders, isContender, more } = compared;
+  const { best: cheapest, contenders, isContender, more } = compared;
   const bestPossible = bestDecisions(systems, costs, prior, classShares);
   const selection = selectionOf(estimates, compared, constant, bestPossible, errors);
   const strata = memoized((i) => {
@@ -233,52 +233,66 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
     ...profileInterval(strata(i), squaredQuantile(DATA.level), estimates[i], errors.fittingCovariance(i, i)),
   ]);
   const withBase = (interval) => interval.map((value) => value + base);
-  const saving = lazy(() =>
-    constant.isSame(best)
+  const savingOf = (i) =>
+    constant.isSame(i)
       ? [0, 0, 0]
-      : selection.saving(constant.saving(best), constant.leastSaving(best), 1e-12 * Math.abs(naive.cost + base)),
-  );
+      : selection.saving(constant.saving(i), constant.leastSaving(i), 1e-12 * Math.abs(naive.cost + base));
+  const savingOfCheapest = lazy(() => savingOf(cheapest));
+  // of rules of one model that are as good, the simplest, which comes first
+  const best = lazy(() => {
+    const isWithin = (i, saved) => estimates[i] - estimates[cheapest] < ALIKE * saved;
+    const ofModel = range(systems.length).filter((i) => systems[i].model === systems[cheapest].model);
+    const near = ofModel.filter((i) => isWithin(i, constant.saving(cheapest)[0]));
+    const isAlike = (i) => isContender(i) && isWithin(i, savingOfCheapest()[0]);
+    return near.length > 1 ? near.find(isAlike) ?? cheapest : cheapest;
+  });
+  const saving = lazy(() => savingOf(best()));
   const indexOf = (name) => systems.findIndex((system) => system.name === name);
   /** Whether the cheapest saves so much that the correction for selection, which takes long, cannot undo it. */
   const savesClearly = lazy(() => {
-    const [, low] = constant.saving(best);
-    return low > 0 && low >= 3 * (naive.cost - estimates[best] - low);
+    const [, low] = constant.saving(cheapest);
+    return low > 0 && low >= 3 * (naive.cost - estimates[cheapest] - low);
   });
   // the correction moves the lower bound of the saving down, and leaves the upper one
-  const mayLose = lazy(() => constant.saving(best)[1] <= 0 || (!savesClearly() && saving()[1] <= 0));
-  const maySave = () => constant.saving(best)[2] > 0;
+  const mayLose = lazy(() => constant.saving(cheapest)[1] <= 0 || (!savesClearly() && savingOfCheapest()[1] <= 0));
+  const maySave = () => constant.saving(cheapest)[2] > 0;
   /** Everything that may be the cheapest: contenders, and the best constant decision. */
   const possible = lazy(() => {
     // if the cheapest always makes the same decision, other systems may still be cheaper
-    const others = constant.isSame(best) ? contenders().filter((i) => constant.saving(i)[2] > 0) : maySave() ? contenders() : [];
+    const others = constant.isSame(cheapest) ? contenders().filter((i) => constant.saving(i)[2] > 0) : maySave() ? contenders() : [];
     return [...others.map((i) => systems[i].name), ...(mayLose() ? [constant.name] : [])];
   });
   /** Whether one name is among them; faster than the whole list. */
   const isPossible = (name) => {
     const i = indexOf(name);
     if (i < 0) return name === constant.name && mayLose();
-    return (constant.isSame(best) ? constant.saving(i)[2] > 0 : maySave()) && isContender(i);
+    return (constant.isSame(cheapest) ? constant.saving(i)[2] > 0 : maySave()) && isContender(i);
   };
   // the correction never makes a saving out of a loss
-  const saves = () => savesClearly() || (constant.saving(best)[0] > 0 && saving()[0] > 0);
+  const saves = () => savesClearly() || (constant.saving(cheapest)[0] > 0 && savingOfCheapest()[0] > 0);
   return {
-    best: systems[best].name,
+    best: () => systems[best()].name,
     cost: (name) => withBase(costAboveBase(indexOf(name))),
     contenders: () => contenders().map((i) => systems[i].name),
     chance: (name) => selection.chance(indexOf(name)),
     expected: lazy(() => {
-      const most = sum(strata(best).map(({ highest }) => highest));
-      return withBase(selection.expected(costAboveBase(best), most));
+      const most = sum(strata(best()).map(({ highest }) => highest));
+      return withBase(selection.expected(costAboveBase(best()), most));
     }),
     saving,
+    /** Whether what needs no model clearly costs less than a system. */
+    clearlyLoses: (name) => constant.saving(indexOf(name))[2] < 0,
     more: (name) => more(indexOf(name)),
     possible,
     isPossible,
     isConstant: (name) => indexOf(name) >= 0 && constant.isSame(indexOf(name)),
-    verdict: () => (saves() ? systems[best].name : constant.name),
+    saves,
+    verdict: () => (saves() ? systems[best()].name : constant.name),
     constant: constant.name,
   };
 }
+
+const ALIKE = 0.01; // rules of one model whose costs differ by less than this share of the saving are equally good
 
 const BANDED = Boolean(JOINT) && !TERMS; // whether the page can compute intervals
 

@@ -57,10 +57,12 @@ def page_data(report: Report) -> dict[str, Any]:
         "rules": _rules(report),
         "version": assumptions.version,
         "verdict": {
-            "deploy": report.verdict.cheapest,
-            "model": report.verdict.model,
-            "reason": report.verdict.reason,
+            "kind": report.verdict.kind,
+            "system": report.verdict.cheapest,
+            "doubt": report.verdict.doubt,
+            "keep": report.verdict.keep,
         },
+        "baseline": _baseline(report),
         "contenders": report.verdict.contenders,
         "expected": triple(report.verdict.cost),
         "normalized": triple(report.verdict.normalized),
@@ -75,6 +77,19 @@ def page_data(report: Report) -> dict[str, Any]:
         "limits": [_limit(report, limit) for limit in problem.limits],
         "joint": _joint(report),
         "clustered": assumptions.clusters is not None,
+    }
+
+
+def _baseline(report: Report) -> dict[str, Any] | None:
+    """The incumbent: its cost, and what the best system saves against it."""
+    baseline, gap = report.baseline, report.verdict.difference
+    if baseline is None or gap is None:
+        return None
+    return {
+        "name": baseline.system,
+        "paired": baseline.paired,
+        "cost": triple(baseline.cost),
+        "saving": triple(Measured(-gap.value, -gap.high, -gap.low)),
     }
 
 

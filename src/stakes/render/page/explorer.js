@@ -292,9 +292,9 @@ function limitLine({ decision, within, bound, sign, text }, counts) {
   const value = expectedCost(rows, rows.map(() => isDecision), prior);
   const hasInterval = !DATA.clustered && rows.flat().every(Number.isInteger);
   const bounds = hasInterval ? intervalOfCounts(rows, rows.map(() => isDecision), prior) : [value, value];
-  const nearest = sign > 0 ? Math.min(...bounds) : Math.max(...bounds);
-  const [kept, possible] = [value, nearest].map((share) => sign * (share - bound) <= TIE);
-  const outcome = kept ? "kept" : possible ? "within noise" : "broken";
+  const [nearest, farthest] = [...bounds].sort((a, b) => sign * (a - b));
+  const [kept, possible] = [farthest, nearest].map((share) => sign * (share - bound) <= TIE);
+  const outcome = kept ? "kept" : possible ? "not shown to be kept" : "broken";
   const interval = hasInterval ? ` (${percent(DATA.level)}: ${intervalText([value, ...bounds].map((share) => 100 * share))} %)` : "";
   return html("li", { class: possible ? null : "worse" }, tied(`${text}; here ${probabilityText(value)}${interval}: ${outcome}.`));
 }

@@ -21,7 +21,9 @@ function standingAt(stakes, kept) {
         withCosts(system, decide(system, stakes), stakes, NaN),
       );
   const inference = inferenceAt(rivals, stakes, kept ? reachable(result.costs) : null);
-  return inference || standingByEstimates(rivals, stakes);
+  if (!inference) return standingByEstimates(rivals, stakes);
+  const verdict = () => verdictAt({ name: inference.best() }, inference.saves(), inference).keep ?? inference.verdict();
+  return DATA.baseline ? { ...inference, verdict } : inference;
 }
 
 /** The same by the estimated costs alone, if the page cannot compute intervals. */
@@ -29,8 +31,8 @@ function standingByEstimates(systems, { costs, prior }) {
   const candidates = systems.filter((system) => system.candidate);
   const naive = naiveDecision(costs, prior);
   const best = candidates[lowestOf(candidates.map((system) => system.cost))[0] ?? 0];
-  const deploysModel = best.cost < naive.cost - TIE * Math.abs(naive.cost);
-  const name = deploysModel ? best.name : `always ${decisions[naive.decision]}`;
+  const namesModel = best.cost < naive.cost - TIE * Math.abs(naive.cost);
+  const name = namesModel ? best.name : `always ${decisions[naive.decision]}`;
   return { verdict: () => name, possible: () => [name], isPossible: (other) => other === name };
 }
 

@@ -127,7 +127,7 @@ const INVITATIONS = [
 function asIfDeployed({ inference, ...outcome }) {
   const unsure = ([value, low, high]) => [Math.abs(value), -Math.abs(low), Math.abs(high)];
   const saving = () => unsure(inference.saving());
-  return { ...outcome, deploysModel: true, inference: inference && { ...inference, saving } };
+  return { ...outcome, namesModel: true, verdict: { kind: "try", doubt: "not yet shown to pay" }, inference: inference && { ...inference, saving } };
 }
 
 const TRIAL_VOLUME = 12345678; // cases: long totals need the most room
@@ -153,7 +153,7 @@ function reserveRoom() {
   const trials = [{ costs: nearlySame(current.costs) }, { costs: raised(current.costs) }, current, current].map((stakes, i) => {
     DATA.volume = volume ?? (i < 3 ? TRIAL_VOLUME : volume); // a number of cases adds a figure and a column
     setStakes(stakes);
-    if (result.changed && !result.deploysModel) result = asIfDeployed(result);
+    if (result.changed && !result.namesModel) result = asIfDeployed(result);
     PARTS.filter(([id]) => id !== "controls" && id !== "flips").forEach(([, show]) => show());
     const sentences = byId("verdict-changed");
     const aroundThem = card.offsetHeight - stack.offsetHeight;

@@ -25,7 +25,7 @@ const REPORTED_TAG = byId("verdict-tag").textContent;
 
 /** Show the verdict with its key figures: that of the report, or the one under changed stakes. */
 function showVerdict() {
-  const { best, unaided, deploysModel, changed } = result;
+  const { best, unaided, namesModel, changed } = result;
   document.body.classList.toggle("changed", changed);
   byId("verdict-reported").hidden = changed;
   byId("verdict-changed").hidden = !changed;
@@ -35,9 +35,11 @@ function showVerdict() {
   byId("verdict-changed").replaceChildren(...paragraphs.map((text) => html("p", {}, tied(text))), ...(changed ? reminderOf(paragraphs) : []));
   byId("facts").replaceChildren(...factsOf(result).map(factNode));
   byId("rule-meaning").textContent = ruleMeaning(best);
-  const [name, cost] = deploysModel
+  const [name, cost] = namesModel
     ? [best.name, expectedOf(result)]
-    : [unaided.name ?? "not known", [unaided.cost]];
+    : result.verdict.keep
+      ? [result.verdict.keep, incumbentOf(result).cost]
+      : [unaided.name ?? "not known", [unaided.cost]];
   const amount = Number.isNaN(cost[0]) ? "" : amountOf(cost);
   byId("now").replaceChildren(
     html("span", {}, "cheapest now"),
@@ -52,7 +54,8 @@ const noteOf = (interval) => (Number.isFinite(interval[1]) ? `${percent(DATA.lev
 
 /** The interval of the cost of the recommendation and how clear it is, in as few words as a box beside the sliders has room for. */
 function howSure(outcome) {
-  if (!outcome.deploysModel) return html("small", {}, "deploy none of the models");
+  const { keep } = outcome.verdict;
+  if (!outcome.namesModel) return html("small", {}, keep ? `keep ${keep}` : "deploy none of the models");
   const interval = expectedOf(outcome);
   const bounds = noteOf(interval) || "no interval";
   const clarity = outcome.changed ? clarityOf(outcome) : REPORTED_TAG.replace(/^as reported/, "");
@@ -68,15 +71,14 @@ function numberOfContenders({ changed, inference, systems }) {
 }
 
 /** How clear the choice of the model, that of its rule and its saving are under changed stakes, if known. */
-function clarityOf({ inference, deploysModel }) {
-  if (!deploysModel || !inference) return deploysModel ? "" : " · deploy none";
-  const unsure = inference.saving()[1] <= 0;
-  if (!COMPARED) return unsure ? " · its saving is not sure" : "";
+function clarityOf({ inference, verdict }) {
+  if (verdict.kind === "none") return verdict.keep ? ` · keep ${verdict.keep}` : " · deploy none";
+  if (verdict.doubt) return ` · try: ${verdict.doubt}`;
+  if (!COMPARED || !inference) return "";
   const names = inference.contenders().filter((name, i, all) => !all.slice(0, i).some((other) => isSameChoice(name, other)));
   const models = new Set(names.map((name) => SYSTEMS.find((system) => system.name === name)?.model ?? name));
   if (models.size > 1) return " · a close call";
   const clear = MODELS.length > 1 ? " · a clear model, " : " · ";
-  if (unsure) return `${clear}its saving is not sure`;
   return names.length === 1 ? " · a clear call" : `${clear}its rule is close`;
 }
 
@@ -89,29 +91,44 @@ function expectedOf({ changed, inference, best }) {
 const savingOf = ({ changed, inference, best, unaided }) =>
   !changed ? numbers(DATA.saving) : inference ? inference.saving() : [unaided.cost - best.cost, NaN, NaN];
 
+/** What the incumbent costs, and what the best system saves against it; of an earlier report as reported. */
+function incumbentOf({ changed, inference, best, systems }) {
+  const { name, paired, cost, saving } = DATA.baseline;
+  if (!changed || !paired) return { cost: numbers(cost), saving: numbers(saving) };
+  const costNow = systems.find((system) => system.name === name).cost;
+  if (!inference) return { cost: [costNow, NaN, NaN], saving: [costNow - best.cost, NaN, NaN] };
+  return { cost: inference.cost(name), saving: best.name === name ? [0, NaN, NaN] : inference.more(name) };
+}
+
 /** The key figures beside the verdict. */
 function factsOf(outcome) {
-  const { unaided, deploysModel } = outcome;
+  const { unaided, namesModel, verdict } = outcome;
   const { size, of: rivals } = numberOfContenders(outcome);
   const measure = (name, value, interval) => {
     const hasBounds = Number.isFinite(value) && Number.isFinite(interval[1]);
     const note = hasBounds ? noteOf(interval) : "";
     return { name: inUnit(name), value, note, text: hasBounds ? measured(interval)[0] : costText(value) };
   };
-  const costLabel = deploysModel ? "cost per case" : "cost per case of the best model";
+  const costLabel = namesModel ? "cost per case" : "cost per case of the best model";
   const contenders = {
     name: "may be the cheapest",
     value: size,
     text: Number.isNaN(size) ? "–" : `${size} of ${rivals}`,
     note: Number.isNaN(size) ? "not known under your stakes" : `system${rivals === 1 ? "" : "s"} that the data cannot tell from the cheapest`,
   };
+  if (verdict.keep) {
+    const incumbent = incumbentOf(outcome);
+    const kept = measure(`cost of ${verdict.keep}`, incumbent.cost[0], incumbent.cost);
+    const isBest = outcome.best.name === verdict.keep || (outcome.changed && !DATA.baseline.paired);
+    return isBest ? [kept] : [kept, measure(`${outcome.best.name} saves`, incumbent.saving[0], incumbent.saving)];
+  }
   const expected = expectedOf(outcome);
   const saving = savingOf(outcome);
   return [
-    ...(deploysModel || !unaided.name ? [] : [measure(`cost of ${unaided.name}`, unaided.cost, [unaided.cost, NaN, NaN])]),
+    ...(namesModel || !unaided.name ? [] : [measure(`cost of ${unaided.name}`, unaided.cost, [unaided.cost, NaN, NaN])]),
     measure(costLabel, expected[0], expected),
-    ...(deploysModel && unaided.name ? [savedShare(measure(`saved against ${unaided.name}`, saving[0], saving), saving, unaided)] : []),
-    ...(deploysModel && rivals > 1 ? [contenders] : []),
+    ...(namesModel && unaided.name ? [savedShare(measure(`saved against ${unaided.name}`, saving[0], saving), saving, unaided)] : []),
+    ...(namesModel && rivals > 1 ? [contenders] : []),
   ];
 }
 
@@ -190,7 +207,7 @@ const totalText = (value) =>
 
 /** Show the table of systems, bounds and references. */
 function showSystems() {
-  const { ranked, bounds, deploysModel } = result;
+  const { ranked, bounds, namesModel } = result;
   const { shown, buttons } = foldedSystems(ranked);
   const references = referencesOf(result);
   const entries = [...shown, ...references];
@@ -215,7 +232,7 @@ function showSystems() {
   const rivals = rowsOf((system) => !isBound(system) && !isBroken(system));
   const withoutModel = rows.slice(shown.length).filter((_, i) => references[i].name !== "perfect decisions");
   const perfectRows = rows.slice(shown.length + withoutModel.length);
-  const mainRows = [...(deploysModel ? [rivals, withoutModel] : [withoutModel, rivals]).flat(), ...perfectRows];
+  const mainRows = [...(namesModel ? [rivals, withoutModel] : [withoutModel, rivals]).flat(), ...perfectRows];
   const groups = [
     { title: "Bounds: tuned on these very cases, not to be deployed", rows: rowsOf(isBound) },
     { title: "These clearly break a limit, and cannot be recommended", rows: rowsOf(isBroken) },
@@ -295,7 +312,7 @@ function followingText() {
 
 /** A system or a reference as a row of the table. */
 function systemRow(entry, top, cost, furtherCells, buttons) {
-  const { best, naive, unaided, deploysModel, changed } = result;
+  const { best, naive, unaided, namesModel, verdict, changed } = result;
   const [, low, high] = intervalOf(entry, result);
   const keepsDecisions = changed && entry.way === "fixed" && !TERMS;
   const isSystem = "model" in entry;
@@ -318,8 +335,9 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
   ];
   const formatExact = isSystem && byProbability(entry) ? exactPercent : exact;
   if (THRESHOLDED) cells.push(isSystem ? numberCell(entry.threshold, null, thresholdText(entry), formatExact) : "");
-  if (!isSystem) return { look: `reference-row${!deploysModel && entry.name === unaided.name ? " best" : ""}`, cells };
-  return { look: entry === best && deploysModel ? "best" : entry.candidate ? null : "barred", cells };
+  if (!isSystem) return { look: `reference-row${!namesModel && !verdict.keep && entry.name === unaided.name ? " best" : ""}`, cells };
+  const isBest = namesModel ? entry === best : entry.name === verdict.keep;
+  return { look: isBest ? "best" : entry.candidate ? null : "barred", cells };
 }
 
 /** Share of the cases that will receive each decision once deployed, as a thin stacked bar. */

@@ -123,7 +123,7 @@ const withStakes = (name, rows) => rows.map((row, i) => [...row, i ? stakesLine(
 function showTotal() {
   const box = byId("volume");
   if (document.activeElement !== box) box.value = DATA.volume ? fieldText(DATA.volume) : "";
-  if (!DATA.volume || !result.deploysModel || !result.unaided.name) return;
+  if (!DATA.volume || !result.namesModel || !result.unaided.name) return;
   const interval = savingOf(result).map((value) => DATA.volume * value);
   const [saving] = interval;
   const hasBounds = Number.isFinite(interval[1]);

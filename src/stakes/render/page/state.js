@@ -257,18 +257,22 @@ function evaluate(stakes) {
     withCosts(system, decide(system, stakes), stakes, span),
   );
   const noModel = NO_MODEL && withCosts(NO_MODEL, { counts: NO_MODEL.counts }, stakes, span);
-  const { deployable, best, others, bounds } = rankedSystems(systems, naive);
+  const { deployable, best: cheapest, others, bounds } = rankedSystems(systems, naive);
   const constant = constantRules(systems[0].counts, costs, prior, decisions);
-  const otherModels = others.filter((system) => system.model !== best.model);
   const slack = TIE * Math.abs(naive.cost);
   const unaided = bestWithoutModel(naive, noModel, slack);
   const inference = inferenceAt(systems, stakes);
-  const saves = () => (inference ? inference.saving()[0] > 0 : best.cost < unaided.cost - slack);
+  const saves = inference ? inference.saves() : cheapest.cost < unaided.cost - slack;
+  const named = changed ? saves && inference && inference.best() : DATA.verdict.system;
+  const best = systems.find((system) => system.name === named) ?? cheapest;
+  const rivals = [cheapest, ...others].filter((system) => system !== best);
+  const otherModels = rivals.filter((system) => system.model !== best.model);
+  const verdict = changed ? verdictAt(best, saves, inference) : DATA.verdict;
   return {
     costs,
     prior,
     systems,
-    ranked: [best, ...others, ...bounds],
+    ranked: [cheapest, ...others, ...bounds],
     bounds,
     rivals: [
       ...deployable,
@@ -276,12 +280,13 @@ function evaluate(stakes) {
       ...constant.filter((rule) => !deployable.some((system) => system.name === rule.name)),
     ], // everything that could be deployed
     best,
-    rival: (otherModels.length ? otherModels : others).find((system) => !Number.isNaN(system.cost)),
+    rival: (otherModels.length ? otherModels : rivals).find((system) => !Number.isNaN(system.cost)),
     naive,
     cheapestConstant: naiveDecision(costs, prior),
     noModel,
     unaided,
-    deploysModel: changed ? saves() : DATA.verdict.deploy !== null,
+    verdict,
+    namesModel: verdict.kind !== "none",
     perfect,
     changed,
     places: changed && inference ? supportedDecimals(inference.cost(best.name)) : costDecimals(best, changed),
@@ -289,8 +294,22 @@ function evaluate(stakes) {
   };
 }
 
+/**
+ * The verdict under changed stakes. The incumbent stays unless the best system is shown to cost less,
+ * or what needs no model is. Of an earlier report only its cost is known, so that it stays here.
+ */
+function verdictAt(best, saves, inference) {
+  const { baseline } = DATA;
+  const isBetter = baseline?.paired && inference && best.name !== baseline.name && inference.more(baseline.name)[1] > 0;
+  const isDropped = (saves && isBetter) || (baseline?.paired && inference?.clearlyLoses(baseline.name));
+  const keep = baseline && !isDropped ? (baseline.paired ? baseline.name : DATA.verdict.keep) : null;
+  if (keep || !saves) return { kind: "none", keep };
+  const isShown = !inference || isBetter || inference.saving()[1] > 0;
+  return isShown ? { kind: "deploy" } : { kind: "try", doubt: "not yet shown to pay" };
+}
+
 /** What the best system is: the cheapest of all unless something without a model is cheaper. */
-const bestInWords = () => (result.deploysModel ? "the cheapest system" : "the best of the models");
+const bestInWords = () => (result.namesModel ? "the cheapest system" : "the best of the models");
 
 /** Set new stakes; costs or prior that are left out stay as they are. */
 function setStakes(changes) {

@@ -63,11 +63,11 @@ function showDisagreement() {
   const first = row("expected cost", costs, best, "best", aligned(costText));
   const others = metrics.map((name, index) => row(name, numbers(values[index]), picks[index], null, aligned((value) => metricText(value)), index));
   const rows = [first, ...others.sort((a, b) => b.regret - a.regret || 0)];
-  const { deploysModel, unaided } = result;
+  const { namesModel, unaided } = result;
   const less = tied(`Picks among the models: ${unaided.name}, which needs none, costs ${costInSentence(least - unaided.cost)} less per case than the best of them.`);
   byId("disagreement").replaceChildren(
     tableOf(["metric", textCell("picks"), "costs more", ...inferenceHead, ...columns.map((i) => models[i])], rows),
-    ...(!deploysModel && unaided.cost < least && least < Infinity ? [html("p", { class: "hint foot" }, less)] : []),
+    ...(!namesModel && unaided.cost < least && least < Infinity ? [html("p", { class: "hint foot" }, less)] : []),
   );
 }
 
@@ -155,8 +155,8 @@ function showMargins() {
       rows,
     ),
   );
-  const { best, unaided, deploysModel, changed } = result;
-  const cheaperInSampleOnly = !changed && !deploysModel && best.cost < unaided.cost;
+  const { best, unaided, namesModel, changed } = result;
+  const cheaperInSampleOnly = !changed && !namesModel && best.cost < unaided.cost;
   byId("margins-note").textContent = [
     allMargins.length > MOST_MARGINS ? `The nearest ${MOST_MARGINS} of ${allMargins.length}; the CSV has all.` : "",
     cheaperInSampleOnly ? `By the costs on these cases, where ${best.name} is the cheapest.` : "",

@@ -1,0 +1,350 @@
+"""The sentences of a verdict, from what is expected of the best system."""
+
+from __future__ import annotations
+
+from math import isclose, isfinite, isnan
+from typing import Any
+
+import numpy as np
+
+from stakes._text import (
+    cases,
+    in_unit,
+    number,
+    percent,
+    point,
+    probability,
+    prose,
+    reads_as_zero,
+    small_amount,
+    whole_percent,
+)
+from stakes._value import record
+from stakes.evaluation.case_charges import NO_MODEL
+from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.running_costs import Operation
+from stakes.evaluation.sentences import money, rounded, span
+from stakes.inference import Measured
+from stakes.limits import LimitCheck
+from stakes.problem import Problem
+from stakes.regions import decision_regions
+from stakes.report import AS_DECIDED, POSTERIOR_RULES, Baseline, NaiveDecision, System
+
+
+@record
+class Findings:
+    """What is expected of the best system, and how it compares with the incumbent."""
+
+    expected: Measured
+    normalized: Measured
+    saving: Measured
+    share: Measured | None = None
+    difference: Measured | None = None
+    beyond: Measured | None = None
+    better: bool = False  # than the incumbent, or no worse by the margin
+
+    def compared(self) -> dict[str, Any]:
+        """The fields of a verdict that hold these numbers."""
+        return {
+            "cost": self.expected,
+            "normalized": self.normalized,
+            "saving_over_naive": self.saving,
+            "share": self.share,
+            "difference": self.difference,
+            "beyond_margin": self.beyond,
+        }
+
+
+@record
+class VerdictWords:
+    """What the sentences of a verdict are made from, and the sentences."""
+
+    problem: Problem
+    level: float
+    naive: NaiveDecision  # the decision without a model with which systems are compared
+    rivals: list[System]  # systems that may win
+    contenders: tuple[System, ...]  # indistinguishable from the cheapest, which is the first
+    blind_breaks: bool  # whether every decision without a model breaks a limit
+    drawn: str  # what was drawn at random: cases or clusters
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several models."""
+        return len({system.model for system in self.rivals}) > 1
+
+    def other_contenders(self, best: System) -> bool:
+        """Whether another model is a contender; for a single model, whether another rule is."""
+        return any(
+            system.model != best.model if self.several else system is not best
+            for system in self.contenders
+        )
+
+    def _money(self, interval: Measured) -> str:
+        return money(interval.value, self.problem.unit, interval)
+
+    def _amount(self, difference: Measured, cost: float) -> str:
+        """A difference beside a cost; one above zero does not read as zero."""
+        text = rounded(difference.value, difference)
+        if difference.value > 0 and reads_as_zero(text):
+            text = small_amount(difference.value, cost)
+        return in_unit(text, self.problem.unit)
+
+    def _blind(self, best: System) -> str:
+        """What the blind decision costs, rounded like the cost beside it."""
+        return f"{money(self.naive.cost, self.problem.unit, best.cost)} per case"
+
+    def _span(self, interval: Measured) -> str:
+        """The interval in brackets after a space, or nothing where there is none."""
+        return "" if isnan(interval.low) else f" ({span(interval, self.level)})"
+
+    def _cost(self, expected: Measured) -> str:
+        return f"{self._money(expected)} per case{self._span(expected)}"
+
+    @property
+    def _always(self) -> str:
+        if self.naive.decision == NO_MODEL:
+            return "deciding without a model by each case's costs and the prior"
+        return f"always deciding {self.naive.decision}"
+
+    def close_call(self) -> str:
+        """Which models, or which rules of one model, are statistically indistinguishable."""
+        if len(self.contenders) < 2:
+            return ""
+        models = list(dict.fromkeys(system.model for system in self.contenders))
+        if len(models) > 1:
+            return f"The data cannot tell which model is the cheapest: {_listed(models)}."
+        names = [system.name for system in self.contenders]
+        return f"The data cannot tell which of these rules is the cheapest: {_listed(names)}."
+
+    def doubt(self, unkept: LimitCheck | None, *, pays: bool) -> str | None:
+        """What is not shown of the best system; None if it can be deployed."""
+        limit = "" if unkept is None else f"keep a limit ({unkept.limit})"
+        if pays:
+            return f"not shown to {limit}" if limit else None
+        return "not yet shown to pay" + (f", nor to {limit}" if limit else "")
+
+    def recommend(self, best: System, expected: Measured, doubt: str | None) -> str:
+        """What to deploy or to try, and at what cost."""
+        how = f"{best.model} {_how(best, self.problem)}"
+        corrected = is_corrected(best, expected)
+        costs = f"{'expect it to cost' if corrected else 'it costs'} {self._cost(expected)}"
+        chosen = f" {self._chosen(best, expected)}" if corrected else ""
+        if doubt is None:
+            return f"Deploy {how}: {costs}.{chosen}"
+        return f"Try {how}: {doubt}. {costs[0].upper()}{costs[1:]}.{chosen}"
+
+    def _chosen(self, best: System, expected: Measured) -> str:
+        """Why a system is expected to cost more than it cost on these cases."""
+        observed = money(best.cost.value, self.problem.unit, expected)
+        return (
+            f"On these cases {best.name} cost {observed}, but it was chosen on them, as the "
+            f"cheapest of {len(self.rivals)} systems."
+        )
+
+    def saves(self, best: System, findings: Findings, needed: float | None) -> str:
+        """What that saves against deciding without looking, and as a share of the cost of that."""
+        if self.blind_breaks:
+            return "Nothing that needs no model keeps the limits."
+        saving = findings.saving
+        amount = self._amount(saving, best.cost.value)
+        share = "" if findings.share is None else f", {_share_in_words(findings.share)} of that"
+        sure = "" if not saving.low <= 0 else ", but the data cannot rule out that it saves nothing"
+        return (
+            f"Against {self._always}, which costs {self._blind(best)}, it saves "
+            f"{amount} per case{self._span(saving)}{share}{sure}{self._settled(needed)}."
+        )
+
+    def _settled(self, needed: float | None) -> str:
+        """How many cases would settle it, to two digits."""
+        if needed is None:
+            return ""
+        return f"; about {number(float(f'{needed:.2g}'))} {self.drawn} like these would settle it"
+
+    def against_incumbent(self, findings: Findings, baseline: Baseline | None) -> str:
+        """How the best system compares with the incumbent."""
+        if baseline is None or findings.difference is None or isnan(findings.difference.value):
+            return ""
+        if baseline.paired and findings.difference == Measured(0.0, 0.0, 0.0):
+            return ""
+        name, gap = baseline.system, as_saving(findings.difference)
+        if gap.value < 0:
+            amount = in_unit(rounded(-gap.value, gap), self.problem.unit)
+            return (
+                f"It is expected to cost {amount} more per case than {name}"
+                f"{self._span(findings.difference)}, which is within the margin."
+            )
+        amount = self._amount(gap, baseline.cost.value)
+        within = f", and clearly costs at most {_margin(baseline, self.problem)} more"
+        shown = within if baseline.margin and gap.low <= 0 else ""
+        return f"Against {name}, it saves {amount} per case{self._span(gap)}{shown}."
+
+    def kept(
+        self, best: System | None, findings: Findings, baseline: Baseline, needed: float | None
+    ) -> tuple[str, ...]:
+        """Why the incumbent stays; `best` is None where it is the cheapest itself."""
+        name = baseline.system
+        before = "" if baseline.paired else " in the earlier report"
+        cost = f"{name} costs {self._cost(baseline.cost)}{before}."
+        if best is None or findings.difference is None:
+            return f"Keep {name}: no other system is cheaper on these cases.", cost
+        gap = as_saving(findings.difference)
+        margin = f", or at most {_margin(baseline, self.problem)} more" if baseline.margin else ""
+        reason = f"Keep {name}: it is not shown that {best.name} costs less{margin}."
+        if gap.value > 0:
+            amount = self._amount(gap, baseline.cost.value)
+            change = f"{best.name} is expected to save {amount} per case{self._span(gap)}"
+        else:
+            amount = in_unit(rounded(-gap.value, gap), self.problem.unit)
+            more = self._span(findings.difference)
+            change = f"{best.name} is expected to cost {amount} more per case{more}"
+        sentences = (reason, f"{change}{self._settled(needed)}.", cost)
+        if findings.saving.value > 0 or self.blind_breaks:
+            return sentences
+        blind = f"{self._always[0].upper()}{self._always[1:]} costs {self._blind(best)}"
+        return (*sentences, f"{blind}, not clearly less than {name}.")
+
+    def unseen(self, evidence: Evidence) -> str:
+        """For which classes the verdict cannot speak: without a prior, those that have no cases."""
+        if self.problem.prior is not None or evidence.all_break:
+            return ""
+        sizes = zip(self.problem.classes, evidence.sample.sizes, strict=True)
+        absent = [str(label) for label, size in sizes if not size]
+        which = _listed(absent) if len(absent) > 1 else "".join(absent)
+        return which and f"There is no case of {which} here: this holds for as long as none comes."
+
+    def all_break(self) -> str:
+        """Why nothing is recommended where every system breaks a limit."""
+        every = "every system" if len(self.rivals) > 1 else self.rivals[0].model
+        return f"Deploy none: {every} clearly breaks a limit."
+
+    def totals(self, operation: Operation, cost: Measured, saving: Measured, *, named: bool) -> str:
+        """Cost and saving for all cases of the period."""
+        a_period = f" a {operation.period}" if operation.period else ""
+        every = f"For {cases(operation.volume or 0.0)}{a_period}"
+        if not named:
+            blind = money((operation.volume or 0.0) * self.naive.cost, self.problem.unit, cost)
+            return f"{every}, {self._always} costs {blind}{a_period}."
+        return (
+            f"{every}, it costs {self._money(cost)}{a_period}{self._span(cost)} and saves "
+            f"{self._amount(saving, cost.value)}{self._span(saving)}."
+        )
+
+    def none(self, best: System, expected: Measured, saving: Measured) -> str:
+        """Why nothing is deployed."""
+        if isnan(saving.value):
+            return (
+                "Deploy none: a class that the prior expects has no cases here, so that the cost "
+                "of every model is undefined."
+            )
+        which, price = "Deploy none", self._blind(best)
+        even = isclose(best.cost.value, self.naive.cost, rel_tol=1e-12)
+        if saving.value < 0 and best.cost.value < self.naive.cost and not even:
+            them = "the best of them" if self.several else best.model
+            return (
+                f"{which}: expect {them} to cost more than {self._always}, which costs {price}. "
+                f"{self._chosen(best, expected)}"
+            )
+        if saving.value < 0 and not even:
+            clearly = "" if saving.high < 0 else " on these cases, though not clearly"
+            return f"{which}: {self._always}, which costs {price}, is cheaper{clearly}."
+        here = " on these cases" if saving.value < 0 else ""
+        return f"{which}: {self._always} costs as little{here}, {price}, and needs no model."
+
+    def at_best(self, best: System, expected: Measured, saving: Measured) -> str:
+        """What the best of the systems would cost, where none is deployed."""
+        if isnan(self.naive.cost):
+            return ""
+        if isnan(saving.value):
+            return (
+                f"The best decision without looking at the case is {self._always}, which costs "
+                f"{self._blind(best)}."
+            )
+        how = _how(best, self.problem)
+        first = f"The best of them, {best.model} {how}," if self.several else f"At best, {how}, it"
+        costs = "will cost about" if is_corrected(best, expected) else "costs"
+        sentence = f"{first} {costs} {self._cost(expected)}"
+        if saving.value == 0:
+            return f"{sentence}."
+        more = as_saving(saving)
+        doubt = "; the data cannot rule out that it is cheaper" if more.low <= 0 else ""
+        return f"{sentence}, {self._amount(more, best.cost.value)} more{self._span(more)}{doubt}."
+
+    def against_rival(self, best: System, rival: System, more: Measured, *, here: bool) -> str:
+        """How the runner-up compares with the best, and whether that is clear.
+
+        That is on these cases, and said where the best is expected to cost more than it did `here`.
+        """
+        clearly = not any(system is rival for system in self.contenders)
+        if more.value == 0:
+            return f"The runner-up, {rival.name}, costs the same."
+        on_these = " on these cases" if here else ""
+        statement = "it clearly costs more" if clearly else "the data cannot tell the two apart"
+        adjusted = ", adjusted for all comparisons" if len(self.rivals) > 2 else ""
+        interval = "" if isnan(more.low) else f" ({span(more, self.level)}{adjusted})"
+        amount = f"{self._amount(more, best.cost.value)} more per case{on_these}{interval}"
+        return f"The runner-up, {rival.name}, costs {amount}: {statement}."
+
+
+def is_corrected(best: System, expected: Measured) -> bool:
+    """Whether a system is expected to cost visibly more than it cost on these cases."""
+    return rounded(best.cost.value, expected) != rounded(expected.value, expected)
+
+
+def _bounded(share: float) -> str:
+    """A share in whole percent, with words in place of signs.
+
+    >>> _bounded(0.004), _bounded(0.35), _bounded(0.996)
+    ('less than 1 %', '35 %', 'more than 99 %')
+    """
+    return whole_percent(share).replace("< ", "less than ").replace("> ", "more than ")
+
+
+def _share_in_words(share: Measured) -> str:
+    """A share with its interval, in whole percent.
+
+    >>> _share_in_words(Measured(0.353, 0.29, 0.441)), _share_in_words(Measured(0.1, -0.05, 0.4))
+    ('35 % (29 to 44 %)', '10 % (−5 to 40 %)')
+    """
+    if not np.isfinite([share.low, share.high]).all():
+        return _bounded(share.value)
+    low, high = (f"{100 * bound:.0f}".replace("-", "−") for bound in (share.low, share.high))
+    return f"{_bounded(share.value)} ({low} to {high} %)"
+
+
+def as_saving(gap: Measured) -> Measured:
+    """A cost more as a saving."""
+    return Measured(-gap.value, -gap.high, -gap.low)
+
+
+def _margin(baseline: Baseline, problem: Problem) -> str:
+    if baseline.relative:
+        return percent(baseline.margin)
+    return in_unit(prose(baseline.margin), problem.unit)
+
+
+def _listed(names: list[str]) -> str:
+    """Names joined by "or"; of more than six, only the first five.
+
+    >>> _listed(["a", "b", "c"]), _listed(list("abcdefgh"))
+    ('a, b or c', 'a, b, c, d, e or 3 others')
+    """
+    shown = names if len(names) <= 6 else [*names[:5], f"{len(names) - 5} others"]
+    return f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def _how(system: System, problem: Problem) -> str:
+    """The rule of a system, with its threshold or its thresholds."""
+    if system.rule == AS_DECIDED:
+        return "with its own decisions"
+    cut = ""
+    if system.threshold is not None and isfinite(system.threshold):
+        on_posteriors = system.rule in POSTERIOR_RULES  # else on raw scores, of any scale
+        where = probability(system.threshold) if on_posteriors else point(system.threshold, 4)
+        cut = f" ({problem.decisions[-1]} above {where})"
+    elif system.cuts:
+        parts = [(part.cheapest[0], part.high) for part in decision_regions(problem).parts]
+        low = (f"{decision} up to {probability(high)}" for decision, high in parts[:-1])
+        cut = f" ({', '.join([*low, f'{parts[-1][0]} above'])})"
+    article = "a " if system.rule.startswith("threshold") else ""
+    priced = problem.limits and system.rule in POSTERIOR_RULES
+    return f"with {article}{system.rule}{', under the limits' if priced else ''}{cut}"
