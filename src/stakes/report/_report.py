@@ -428,8 +428,8 @@ class Report(Value):
         Examples
         --------
         >>> from stakes import Problem, evaluate
-        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
-        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 50
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 50}, problem, calibrator=None, replicates=20)
         >>> print(report.to_markdown(brief=True).splitlines()[0])
         ### Deploy net (as is)
         """
