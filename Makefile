@@ -45,15 +45,15 @@ PAGES := $(addprefix docs/,start.md problem_file.md read_the_report.md add_a_mea
 
 # One process for each core; the libraries below numpy would start as many threads in each again.
 PYTEST := -m pytest -n auto --dist worksteal
-test test-all test-lowest test-newest test-torch test-spark test-sklearn: export OMP_NUM_THREADS = 1
-test test-all test-lowest test-newest test-torch test-spark test-sklearn: export OPENBLAS_NUM_THREADS = 1
+test test-slow test-all test-lowest test-newest test-torch test-spark test-sklearn: export OMP_NUM_THREADS = 1
+test test-slow test-all test-lowest test-newest test-torch test-spark test-sklearn: export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help demo fuzz mutants tamper test test-all test-lowest test-newest test-torch test-spark test-sklearn lint docs papers bench clean
+.PHONY: help demo fuzz mutants tamper test test-slow test-all test-lowest test-newest test-torch test-spark test-sklearn lint docs papers bench clean
 
 help:  ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -66,7 +66,11 @@ demo: .venv/demo.stamp  ## evaluate the shipped example, print the report and wr
 test: .venv/test.stamp  ## run the quick suite; a skip is a failure
 	STAKES_NO_SKIP=1 .venv/bin/python $(PYTEST) -m "not slow" $(BROWSER)
 
-test-all: .venv/test.stamp  ## the same with the slow tests, and with more examples for each property
+test-slow: .venv/test.stamp  ## what `make test` leaves out: the slow tests, and more examples for each property
+	STAKES_NO_SKIP=1 STAKES_HYPOTHESIS=$${STAKES_HYPOTHESIS:-ci} \
+		.venv/bin/python $(PYTEST) -m "slow or drawn" $(BROWSER)
+
+test-all: .venv/test.stamp  ## both in one run
 	STAKES_NO_SKIP=1 STAKES_HYPOTHESIS=$${STAKES_HYPOTHESIS:-ci} \
 		.venv/bin/python $(PYTEST) $(BROWSER)
 

@@ -37,6 +37,13 @@ settings.load_profile(os.environ.get("STAKES_HYPOTHESIS", "quick"))
 _NO_SKIP = os.environ.get("STAKES_NO_SKIP") == "1"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that draw examples, which `make test-slow` runs with more of them."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("drawn")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
