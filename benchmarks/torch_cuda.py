@@ -143,7 +143,9 @@ def check_decisions(size: int) -> None:
     two = [
         loss_moments(truth.to(to), losses.to(to), classes=range(4)).scatter for to in ("cpu", GPU)
     ]
-    np.testing.assert_allclose(two[0], two[1], rtol=1e-12)
+    # Sums of products around the means are near zero where losses are unrelated, so that their
+    # last digits depend on the order of the additions.
+    np.testing.assert_allclose(two[0], two[1], rtol=1e-12, atol=1e-9)
     print(f"decisions: {size:,} cases: CPU, GPU and numpy agree")
 
 
