@@ -39,6 +39,15 @@ def clarity(report: Report) -> str:
 def key_figures(report: Report) -> Iterator[KeyFigure]:
     """Cost, saving and contenders at the stakes of the report, as the page writes them."""
     verdict, n_rivals = report.verdict, len(ranked(report))
+    if verdict.keep is not None and report.baseline is not None:
+        cost = _in_unit(f"cost of {verdict.keep}", report)
+        yield KeyFigure(cost, *_written(report.baseline.cost, report))
+        gap = verdict.difference
+        if gap is not None and report.best.name != verdict.keep:
+            saved = Measured(-gap.value, -gap.high, -gap.low)
+            name = _in_unit(f"{report.best.name} saves", report)
+            yield KeyFigure(name, *_written(saved, report))
+        return
     if verdict.kind == "none":
         if isfinite(verdict.unaided_cost):
             cost = _text.number(verdict.unaided_cost)
