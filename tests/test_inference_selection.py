@@ -590,7 +590,7 @@ def test_a_difference_to_a_baseline_is_corrected_for_the_choice_among_the_others
     """The slow twin draws the errors of all systems, and chooses again among the challengers."""
     joint = tally(200, skills=(1.2, 1.1, 1.2, 1.1, 1.15))
     costs = system_costs(joint, PROBLEM)
-    best, (old, *_) = costs.cheapest, [n for n in joint.models if n != costs.cheapest]
+    best, (old, *_) = costs.cheapest, [str(n) for n in joint.models if n != costs.cheapest]
     assert best is not None
     errors = costs.choice.errors
     kept = [name for name in costs.contenders if name != old]
