@@ -25,7 +25,13 @@ from stakes.inference import (
     system_costs,
     with_blind,
 )
-from stakes.inference.max_law import MaxLaw, bonferroni_law, first_quantiles, max_law
+from stakes.inference.max_law import (
+    MaxLaw,
+    bonferroni_law,
+    canonical_order,
+    first_quantiles,
+    max_law,
+)
 from stakes.inference.normals import chi_square_tail, fixed_normals, fixed_uniforms
 from stakes.inference.profile import profile_interval
 from stakes.inference.sampling import CostErrors
@@ -547,7 +553,7 @@ def test_the_errors_of_systems_do_not_depend_on_twins_of_theirs():
         covariance = root @ root.T
         parts: Any = {"covariance": covariance, "degrees": np.inf, "fitting": 0 * covariance}
         errors = CostErrors(names=tuple(names), costs=np.array(costs), **parts)
-        return _errors(errors, errors)
+        return _errors(errors.covariance, canonical_order(errors))
 
     alone = drawn("ab", [1.0, 2.0], [[1.0, 0.0], [0.3, 0.8]])
     beside = drawn("atb", [1.0, 1.0, 2.0], [[1.0, 0.0], [1.0, 0.0], [0.3, 0.8]])

@@ -112,14 +112,25 @@ def test_a_winner_that_only_seems_cheaper_than_not_looking_is_explained():
     models = {name: Decisions((z > 0.9).astype(int)) for name, z in scores.items()}
     report = evaluate(y, models, Problem([[0, 1], [2.2, 0]]))
     verdict, cost = report.verdict, report.best.cost.value
-    assert verdict.deploy is None
+    said = " ".join(verdict.sentences)
+    assert verdict.kind == "try"
     assert cost < report.naive.cost < verdict.cost.value
-    assert "expect the best of them to cost more than always deciding 1" in verdict.reason
-    assert "is cheaper" not in verdict.reason
-    assert f"(as decided) cost {cost:.2f}, but it was chosen on them, as the cheapest of 8" in (
-        verdict.reason
-    )
-    assert "will cost about" in verdict.sentences[1]
+    assert f"(as decided) cost {cost:.2f}, but it was chosen on them, as the cheapest of 8" in said
+    assert "expect it to save nothing" in said
+    assert "cheaper on these cases may be luck" in said
+
+
+def test_a_single_model_was_chosen_against_what_needs_no_model():
+    rng = np.random.default_rng(3)
+    y = (rng.random(120) < 0.3).astype(int)
+    decided = (0.5 * y + rng.normal(size=120) > 0.9).astype(int)
+    report = evaluate(y, {"only": Decisions(decided)}, Problem([[0, 1], [2.4, 0]]))
+    verdict, best = report.verdict, report.best
+    assert verdict.kind == "try"
+    assert verdict.saving_over_naive.low < 0
+    assert verdict.cost.value > best.cost.value
+    assert verdict.unaided_cost == pytest.approx(report.naive.cost, rel=1e-12)
+    assert "chosen on them, against always deciding" in " ".join(verdict.sentences)
 
 
 def test_a_model_that_saves_nothing_against_a_blind_decision_is_not_deployed():

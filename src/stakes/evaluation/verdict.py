@@ -32,7 +32,8 @@ def verdict_of(
 
     A system is deployed where the data show what it saves: against the incumbent, if there is one,
     and else against the best decision without a model. Cost and saving are those to expect in
-    deployment: corrected for the choice of the system on the cases that measure them.
+    deployment: corrected for the choice of the system on the cases that measure them, and of taking
+    one at all. That choice goes by the costs on these cases, and is not made again.
     """
     named = {system.name: system for system in systems}
     best = named[_simplest(costs, evidence)] if costs.cheapest else cheapest_of(systems)
@@ -55,7 +56,7 @@ def verdict_of(
         verdict = _none(best, findings, costs, words, evidence)
     elif _stays(best, findings, baseline, costs, words):
         verdict = _kept(best, findings, baseline, costs, words, evidence)
-    elif findings.saving.value > 0 or blind_breaks:
+    elif costs.saves or blind_breaks:
         verdict = _recommended(best, findings, baseline, costs, words, evidence)
     else:
         verdict = _none(best, findings, costs, words, evidence)
@@ -111,7 +112,7 @@ def _stays(
     """
     if baseline is None or isnan(findings.expected.value):
         return False
-    if (findings.saving.value > 0 or words.blind_breaks) and findings.better:
+    if (costs.saves or words.blind_breaks) and findings.better:
         return False
     if baseline.paired and baseline.system not in map(str, costs.choice.names):
         return False
@@ -142,7 +143,7 @@ def _none(
         sentences = (words.all_break(), *limits)
     else:
         at_best = words.at_best(best, findings.expected, findings.saving)
-        reason = words.none(best, findings.expected, findings.saving)
+        reason = words.none(best, findings.saving)
         sentences = (reason, *([at_best] if at_best else []))
     return _without_system(findings, sentences, costs, words)
 

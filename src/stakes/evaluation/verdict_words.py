@@ -136,16 +136,20 @@ class VerdictWords:
     def _chosen(self, best: System, expected: Measured) -> str:
         """Why a system is expected to cost more than it cost on these cases."""
         observed = money(best.cost.value, self.problem.unit, expected)
-        return (
-            f"On these cases {best.name} cost {observed}, but it was chosen on them, as the "
-            f"cheapest of {len(self.rivals)} systems."
-        )
+        n = len(self.rivals)
+        against = f"as the cheapest of {n} systems" if n > 1 else f"against {self._always}"
+        return f"On these cases {best.name} cost {observed}, but it was chosen on them, {against}."
 
     def saves(self, best: System, findings: Findings, needed: float | None) -> str:
         """What that saves against deciding without looking, and as a share of the cost of that."""
         if self.blind_breaks:
             return "Nothing that needs no model keeps the limits."
         saving = findings.saving
+        if saving.value <= 0:  # it saved something on these cases, and no more than luck explains
+            return (
+                f"Against {self._always}, which costs {self._blind(best)}, expect it to save "
+                f"nothing{self._span(saving)}: that it was cheaper on these cases may be luck."
+            )
         amount = self._amount(saving, best.cost.value)
         share = "" if findings.share is None else f", {_share_in_words(findings.share)} of that"
         sure = "" if not saving.low <= 0 else ", but the data cannot rule out that it saves nothing"
@@ -229,7 +233,7 @@ class VerdictWords:
             f"{self._amount(saving, cost.value)}{self._span(saving)}."
         )
 
-    def none(self, best: System, expected: Measured, saving: Measured) -> str:
+    def none(self, best: System, saving: Measured) -> str:
         """Why nothing is deployed."""
         if isnan(saving.value):
             return (
@@ -238,12 +242,6 @@ class VerdictWords:
             )
         which, price = "Deploy none", self._blind(best)
         even = isclose(best.cost.value, self.naive.cost, rel_tol=1e-12)
-        if saving.value < 0 and best.cost.value < self.naive.cost and not even:
-            them = "the best of them" if self.several else best.model
-            return (
-                f"{which}: expect {them} to cost more than {self._always}, which costs {price}. "
-                f"{self._chosen(best, expected)}"
-            )
         if saving.value < 0 and not even:
             clearly = "" if saving.high < 0 else " on these cases, though not clearly"
             return f"{which}: {self._always}, which costs {price}, is cheaper{clearly}."

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
-from stakes._check import BoolArray, FloatArray, Label
+from stakes._check import BoolArray, FloatArray, Label, Labels
 from stakes._text import always
 from stakes._value import record
 from stakes.inference.contender_exits import Move, leaving_points
@@ -35,7 +35,7 @@ class CountedCosts(SampledCosts):
     Attributes
     ----------
     joint : of the systems and, last, of constant decisions; clusters are its leading axis
-    problem, base, unaided, choice, level, added, constant : as in `SampledCosts`
+    problem, base, unaided, alternative, choice, level, added, constant : as in `SampledCosts`
     reachable : (J + M, M) decisions that each can take
     squares : sums of squared weights, where weights are fractional
 
@@ -194,6 +194,7 @@ def system_costs(
     level : confidence level of all intervals
     among : the systems that may win; all without it
     constant : the decisions with the cheapest of which systems are compared; all without it
+        If there are none, systems are compared with the cheapest of all, which may not be taken.
     reachable : (M,) or (J, M) of bool, the decisions that systems can take; all without it
     squares : sums of squared weights, like the weights of joint, if weights are fractional
     fitting : (J, J) covariance that fitting adds to the costs, as `fitting_covariance` has it
@@ -218,7 +219,8 @@ def system_costs(
     base = float(problem.costs.min())
     above = _above(base, problem)
     shares = problem.prior_or(joint.pooled().shares)
-    decision = _cheapest_constant(above.with_prior(shares), shares, constant)
+    allowed = None if constant is None else _check.labels("constant", constant)
+    decision = _cheapest_constant(above.with_prior(shares), shares, allowed)
     wider, able = with_blind(joint, above, decision)
     size = len(joint.models)
     rest = 0, len(wider.models) - size  # the constant decisions, which are last
@@ -243,17 +245,17 @@ def system_costs(
         squares=squares,
         choice=choice,
         unaided=always(decision),
+        alternative=None if allowed == () else always(decision),
         level=choice.level,
         added=running,
         constant=tuple(map(str, wider.models[size:])),
     )
 
 
-def _cheapest_constant(problem: Problem, shares: FloatArray, among: object) -> Label:
+def _cheapest_constant(problem: Problem, shares: FloatArray, among: Labels | None) -> Label:
     """The cheapest of some decisions, or of all: None, or none of them."""
     decisions, costs = problem.decisions, shares @ problem.costs
-    labels = () if among is None else _check.labels("constant", among)
-    allowed = [_check.one_of("constant", label, decisions) for label in labels]
+    allowed = [_check.one_of("constant", label, decisions) for label in among or ()]
     return decisions[min(allowed, key=costs.__getitem__)] if allowed else problem.naive.decision
 
 

@@ -31,7 +31,7 @@ class LossCosts(SampledCosts):
     Attributes
     ----------
     losses : above `base`: of systems, of what needs no model and, last, of constant decisions
-    problem, base, unaided, choice, level, added, constant : as in `SampledCosts`
+    problem, base, unaided, alternative, choice, level, added, constant : as in `SampledCosts`
 
     Examples
     --------
@@ -145,6 +145,7 @@ def loss_costs(
     level : confidence level of all intervals
     among : the systems that may win; all that need predictions without it
     unaided : what needs no model and may be taken; all that `losses` hold without it
+        If that is nothing, systems are compared with the cheapest of all.
     fitting : (J, J) covariance that fitting adds to the costs, as `fitting_covariance` has it
     added : (J,) what each system costs per case besides its decisions, such as to run it
 
@@ -170,7 +171,8 @@ def loss_costs(
     predicting = names[: len(names) - losses.unaided]
     rivals = errors.among(checked_names(names, predicting if among is None else among))
     constant = tuple(map(str, names[-problem.n_decisions :]))
-    simplest = _cheapest_unaided(errors, constant, losses.unaided, unaided)
+    allowed = None if unaided is None else _check.labels("unaided", unaided)
+    simplest = _cheapest_unaided(errors, constant, losses.unaided, allowed)
     choice = contenders_among(
         rivals,
         errors,
@@ -186,6 +188,7 @@ def loss_costs(
         base=base,
         choice=choice,
         unaided=simplest,
+        alternative=simplest if allowed is None or simplest in allowed else None,
         level=choice.level,
         added=running,
         constant=constant,
@@ -193,14 +196,13 @@ def loss_costs(
 
 
 def _cheapest_unaided(
-    errors: CostErrors, constant: tuple[str, ...], n_unaided: int, allowed: object
+    errors: CostErrors, constant: tuple[str, ...], n_unaided: int, allowed: Labels | None
 ) -> str:
     """The cheapest of what needs no model: of all, or of what is allowed if that is any."""
     others = errors.names[len(errors.names) - n_unaided : len(errors.names) - len(constant)]
     names = (*constant, *map(str, others))  # a constant decision wins ties: it is the simpler one
     if allowed is not None:
-        some = _check.labels("unaided", allowed)
-        names = tuple(name for name in names if name in some) or names
+        names = tuple(name for name in names if name in allowed) or names
     return min(names, key=lambda name: errors.costs[errors.names.index(name)])
 
 

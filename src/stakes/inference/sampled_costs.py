@@ -26,7 +26,7 @@ class SampledCosts(SystemCosts):
     Attributes
     ----------
     problem : what is at stake; of joint counts, with costs above `base`
-    base, unaided, choice, level : as in `SystemCosts`
+    base, unaided, alternative, choice, level : as in `SystemCosts`
     added : what each system costs per case besides its decisions, such as to run it
     constant : the names of the constant decisions, which are the last systems
 
@@ -42,6 +42,7 @@ class SampledCosts(SystemCosts):
     problem: Problem
     base: float
     unaided: str
+    alternative: str | None
     choice: Contenders
     level: float
     added: FloatArray

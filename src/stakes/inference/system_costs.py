@@ -48,6 +48,7 @@ class SystemCosts(ABC):
     ----------
     base : what is subtracted from all costs
     unaided : the name of the cheapest decision that needs no model
+    alternative : that name again if it may be taken; None if it would break a limit
     choice : the contenders among the systems that may win, at costs above the base
     level : confidence level of all intervals
 
@@ -64,6 +65,7 @@ class SystemCosts(ABC):
 
     base: float
     unaided: str
+    alternative: str | None
     choice: Contenders
     level: float
 
@@ -207,6 +209,9 @@ class SystemCosts(ABC):
     def expected(self, name: str) -> Measured:
         """Cost of the cheapest system once deployed: corrected for its choice on the same cases.
 
+        Which system is the cheapest was a choice, and so was to take it instead of what needs no
+        model. The correction is that of `expected_saving`.
+
         Parameters
         ----------
         name : the name of the cheapest system
@@ -252,14 +257,21 @@ class SystemCosts(ABC):
         if self.is_unaided(name) and not isnan(self._value(name)):
             return Measured(0.0, 0.0, 0.0)
         saving, support = self._compared(self.unaided, name, 1.0)
-        # The choice does not bias the cost of what needs no model, and cost and saving must add up
-        # to it: both get the same correction.
-        effect = replace(self._effect_on_saving, bias=self._effect.bias)
-        saving = effect.saving(saving.value, saving.low, saving.high, least=support.lowest.sum())
-        # Relative to what is at stake, and to the costs themselves, which may be far larger.
-        cost = self.unaided_cost
-        rounding = 1e-12 * abs(cost - self.perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
-        return saving if not abs(saving.value) <= rounding else replace(saving, value=0.0)
+        saving = self._effect_on_saving.saving(
+            saving.value, saving.low, saving.high, least=support.lowest.sum()
+        )
+        return saving if not abs(saving.value) <= self._rounding else replace(saving, value=0.0)
+
+    @property
+    def saves(self) -> bool:
+        """Whether the cheapest system cost less than what needs no model, on these cases.
+
+        What it is expected to save says how much of that is luck, and does not make the choice
+        again: the correction is right for those who choose by the costs on these cases.
+        """
+        if self.cheapest is None or self.is_unaided(self.cheapest):
+            return False
+        return self._value(self.unaided) - self._value(self.cheapest) > self._rounding
 
     def expected_share(self, name: str) -> Measured:
         r"""The saving of the cheapest system as a share of what needs no model costs.
@@ -444,11 +456,21 @@ class SystemCosts(ABC):
 
     @cached_property
     def _effect(self) -> SelectionEffect:
-        return selection_effect(self.choice)
+        effect = selection_effect(self.choice, alternative=self.alternative)
+        # Cost and saving add up to the cost of what needs no model on these cases. So both get the
+        # same correction, that of the saving, because what needs no model is not corrected.
+        return replace(effect, bias=self._effect_on_saving.bias)
 
     @cached_property
     def _effect_on_saving(self) -> SelectionEffect:
-        return selection_effect(self.choice, against=self.unaided)
+        return selection_effect(self.choice, against=self.unaided, alternative=self.alternative)
+
+    @property
+    def _rounding(self) -> float:
+        """The largest difference to what needs no model that may be due to rounding alone."""
+        # Relative to what is at stake, and to the costs themselves, which may be far larger.
+        cost = self.unaided_cost
+        return 1e-12 * abs(cost - self.perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
 
     def _bounded(self, value: float, support: Support, variance: float) -> Measured:
         """A value with the interval of its support, widened by a variance."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
-from stakes._arithmetic import least_shares, ratio
-from stakes._check import FloatArray, Label, Labels
+from stakes._arithmetic import least, least_shares, ratio
+from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
@@ -29,7 +29,7 @@ _SHRINKAGES = 64  # points of the integral over the shrinkage
 
 @record
 class SelectionEffect(Value):
-    r"""How choosing the cheapest biases its cost; no correction when there was no choice.
+    r"""How choosing the cheapest biases its cost, or what it saves; zero where there is no choice.
 
     Attributes
     ----------
@@ -105,7 +105,9 @@ def _numbers(**named: float) -> list[float]:
     return [float(_check.reals(name, number, ndim=0)) for name, number in named.items()]
 
 
-def selection_effect(choice: Contenders, *, against: Label | None = None) -> SelectionEffect:
+def selection_effect(
+    choice: Contenders, *, against: Label | None = None, alternative: Label | None = None
+) -> SelectionEffect:
     r"""What choosing the cheapest does to its cost, or to what it saves against a fixed system.
 
     With the costs :math:`X_K` of the contenders, their mean, and errors D of their covariance
@@ -120,14 +122,35 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     case: the errors of rare expensive mistakes are not normal, and fewer than none cannot be seen.
     The upper limit moves by as much as the lower quantile of e is beyond that of the cheapest
     alone, times Student's quantile over the normal one for clusters.
-    Nothing moves when there is one contender. Shrinkage is within the contenders only: a system
-    that is out of the running says nothing about how close the others are.
+    Shrinkage is within the contenders only: a system that is out of the running says nothing about
+    how close the others are.
+
+    Where there is an alternative u, whether to take any system is a choice, too, even if there is a
+    single contender. What each of them saves is shrunk by itself, because noise that spreads the
+    contenders says nothing about that:
+
+    .. math::
+
+        g_i = X_u - X_i, \quad f_i^2 = \max\{0, 1 - \mathrm{E} (D_u - D_i)^2 / g_i^2\}, \quad
+        f_i g_i + D_u - D_i > 0
+
+    says whether a draw takes its cheapest system i. Mean and quantile of e are then those of the
+    draws that end as these cases did: with a system, or without one. What is said of a system is
+    read where it is taken, so it must be right on average over the samples that take it. An average
+    over all samples would be right because those in which the system looks too expensive, and is
+    not taken, make up for the others.
+
+    Against a fixed system e is the error of the difference, :math:`D_i - D_u` if that is the
+    alternative, which looks more expensive than it is where a system is taken. Nothing moves where
+    there is no choice: one contender and no alternative. A contender that decides as the
+    alternative does and costs the same is that alternative.
 
     Parameters
     ----------
     choice : the contenders, from `contenders`
     against : a system of the tally that was not chosen, such as a blind decision; the effect is
         then that on the difference to it
+    alternative : a system of the tally that is taken if it is cheaper, such as a blind decision
 
     Returns
     -------
@@ -136,51 +159,54 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     Examples
     --------
     >>> from stakes import JointCounts, Problem
-    >>> from stakes.inference import contenders
+    >>> from stakes.inference import contenders, with_blind
     >>> y = [0, 0, 1, 1] * 25
     >>> decided = {"a": [0, 0, 1, 1] * 24 + [0, 1, 1, 1], "b": [0, 0, 1, 1] * 24 + [0, 1, 1, 0]}
     >>> joint = JointCounts.from_decisions(y, decided, Problem.zero_one(2))
     >>> effect = selection_effect(contenders(joint, Problem.zero_one(2)))
     >>> round(effect.bias, 4), effect.shrinkage
     (0.0029, 0.0)
+
+    A single model errs in 48 of 100 cases, and always to decide the same in 50. Its difference has
+    a standard error of 0.1, so that it is taken by luck, and its cost is corrected for that:
+
+    >>> decided = {"a": [0, 1, 1, 0] * 24 + [0, 0, 1, 1]}
+    >>> joint, _ = with_blind(JointCounts.from_decisions(y, decided, Problem.zero_one(2)),
+    ...                       Problem.zero_one(2))
+    >>> choice = contenders(joint, Problem.zero_one(2), among=["a"])
+    >>> round(selection_effect(choice, alternative="always 0").bias, 3)
+    0.028
     """
-    rivals = choice.errors.among(_rivals(choice, against))
-    if len(rivals.names) < 2 or rivals.degrees == 0:
-        return SelectionEffect(0.0, 0.0, 1.0)
-    drawn = _errors(choice.errors, rivals, against)
-    size, f = len(rivals.names), _kept(rivals)
+    names = _rivals(choice, against, alternative)
+    fixed = tuple(name for name in dict.fromkeys((alternative, against)) if name is not None)
+    size, errors = len(names), choice.errors.among((*names, *fixed))
+    f, winner = _kept(errors.among(names)) if size > 1 else 1.0, choice.names[choice.cheapest]
+    is_choice = winner in names and size + (alternative is not None) > 1
+    if not is_choice or errors.degrees == 0 or np.isnan(errors.costs).any():
+        return SelectionEffect(0.0, 0.0, f)
+    drawn, best = _errors_above_best(errors, size)
     # The choice is made again in every draw, from costs that are shrunk towards each other: as
     # observed they differ by noise as well as by merit.
-    chosen = np.argmin(f * (rivals.costs - rivals.costs.mean()) + drawn[:, :size], axis=1)
-    lucky = drawn[np.arange(_DRAWS), chosen]
-    error = lucky if against is None else lucky - drawn[:, size]
-    winner = choice.errors.names.index(choice.names[choice.cheapest])
-    variance = choice.errors.covariance[winner, winner]
-    if against is not None:
-        variance = choice.errors.variances[winner, choice.errors.names.index(against)]
+    costs, centre = errors.costs[:size], errors.costs[:size].mean()
+    shrunk = centre + f * (costs - centre) + drawn[:, :size]
+    chosen = np.argmin(shrunk, axis=1)
+    places, alike = (np.arange(_DRAWS), chosen), np.ones(_DRAWS, dtype=np.bool_)
+    if alternative is not None:
+        gained = _kept_gaps(errors, size)[chosen] + drawn[:, size] - drawn[places]
+        ends = errors.costs[[names.index(winner), size]]
+        alike = (gained > 0) == (not least(ends)[1])
+    other = -best if against is None else drawn[:, errors.names.index(against)]
+    error = drawn[places] - other
+    # No cost falls below that of the best decisions.
+    missing = 0.0 if errors.least is None else np.maximum(errors.least[chosen] - shrunk[places], 0)
+    bias = max(0.0, -float(np.mean((error + missing)[alike])))
     # How much lower the error of the chosen system may be than that of a system fixed in advance.
     share = (1 - choice.level) / 2
-    normal, student = (float(t_quantile(degrees, share)) for degrees in (np.inf, rivals.degrees))
-    beyond = normal * float(np.sqrt(variance)) - float(np.quantile(error, share))
-    bias = _mean_luck(rivals, drawn[:, :size], f)
+    before = np.quantile(drawn[:, names.index(winner)] - other, share)
+    beyond = max(0.0, float(before - np.quantile(error[alike], share)))
     # The draws are normal; with few clusters Student's tails are wider by this factor.
-    reach = student / normal * max(0.0, beyond)
-    return SelectionEffect(bias, reach, f)
-
-
-def _mean_luck(rivals: CostErrors, drawn: FloatArray, f: float) -> float:
-    """How much less than its true cost the cheapest of the rivals costs on average, ≥ 0.
-
-    What the best decisions cost varies with the shares of the classes; it is the same for all
-    systems, and is left out of all costs, which are then zero or more.
-    """
-    above = rivals.above_least
-    if rivals.shared is not None and rivals.shared.any():
-        drawn = _errors(above, above)
-    costs = above.costs.mean() + f * (above.costs - above.costs.mean()) + drawn
-    places = np.arange(_DRAWS), np.argmin(costs, axis=1)
-    missing = 0.0 if above.least is None else np.maximum(-costs[places], 0.0)
-    return max(0.0, -float(np.mean(drawn[places] + missing)))
+    normal, student = (float(t_quantile(degrees, share)) for degrees in (np.inf, errors.degrees))
+    return SelectionEffect(bias, student / normal * beyond, f)
 
 
 def probability_cheapest(choice: Contenders) -> FloatArray:
@@ -219,7 +245,7 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     """
     if np.isnan(choice.standard_errors).any():  # costs or errors are undefined
         return np.full(len(choice.names), np.nan)
-    rivals = _widened(choice, choice.errors.among(_rivals(choice, None)))
+    rivals = _widened(choice, choice.errors.among(_rivals(choice, None, None)))
     costs, degrees, size = rivals.costs, rivals.degrees, len(rivals.names)
     places = [choice.names.index(name) for name in rivals.names]
     chances = np.zeros(len(choice.names))
@@ -234,7 +260,7 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
         t = (costs[1] - costs[0]) / np.sqrt(rivals.variances[0, 1])
         chances[places] = t_tail(degrees, np.array([-t, t]))
         return chances
-    centred, drawn = costs - costs.mean(), _errors(rivals, rivals)
+    centred, drawn = costs - costs.mean(), _errors(rivals.covariance, canonical_order(rivals))
     # The unit keeps squares from over- and underflowing; as a power of two it rounds nothing.
     unit = 2.0 ** (np.frexp(noise)[1] // 2)
     noise, covariance = noise / unit**2, covariance / unit**2
@@ -253,15 +279,23 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     return chances
 
 
-def _rivals(choice: Contenders, against: Label | None) -> Labels:
-    """The contenders in their order, without the fixed system, which must be in the tally."""
-    if against is not None and against not in choice.errors.names:
-        raise InputError(
-            f"against must be a system of the tally, {choice.errors.names}; got {against!r}. "
-            f"with_blind adds the blind decisions."
-        )
+def _rivals(choice: Contenders, against: Label | None, alternative: Label | None) -> Labels:
+    """The contenders in their order, without the fixed systems, which must be in the tally."""
+    errors = choice.errors
+    for argument, name in (("against", against), ("alternative", alternative)):
+        if name is not None and name not in errors.names:
+            raise InputError(
+                f"{argument} must be a system of the tally, {errors.names}; got {name!r}. "
+                f"with_blind adds the blind decisions."
+            )
     in_running = choice.contenders
-    return tuple(name for name in choice.names if name in in_running and name != against)
+    names = (name for name in choice.names if name in in_running and name != against)
+    if alternative is None:
+        return tuple(names)
+    other = errors.names.index(alternative)
+    apart = np.abs(errors.costs - errors.costs[other])
+    same = (errors.variances[other] == 0) & (apart <= 1e-12 * abs(errors.costs[other]))
+    return tuple(name for name in names if not same[errors.names.index(name)])
 
 
 def _widened(choice: Contenders, rivals: CostErrors) -> CostErrors:
@@ -298,18 +332,35 @@ def _centred(covariance: FloatArray) -> FloatArray:
     return np.asarray(rows - rows.mean(axis=1, keepdims=True))
 
 
-def _errors(errors: CostErrors, rivals: CostErrors, against: Label | None = None) -> FloatArray:
-    """Errors (R, J) of the rivals, and of another system: fixed normals with their covariance.
+def _kept_gaps(errors: CostErrors, size: int) -> FloatArray:
+    """What each of the first systems saves against the next one, shrunk towards zero, (size,)."""
+    gaps = errors.costs[size] - errors.costs[:size]
+    noise = np.minimum(ratio(np.sqrt(errors.variances[:size, size]), np.abs(gaps)), 1.0)
+    return np.asarray(np.where(gaps == 0, 0.0, gaps * np.sqrt(1 - noise**2)))
 
-    They are centred, so that no system has an error on average. The other system comes last in the
-    triangular root, so that it does not change the errors of the rivals.
+
+def _errors_above_best(errors: CostErrors, size: int) -> tuple[FloatArray, FloatArray]:
+    """Errors (R, J) of costs above those of the best decisions, and errors (R,) of the latter.
+
+    The first `size` are rivals; those after them do not change their errors, and neither do the
+    best decisions, which cost as much for all systems.
     """
-    # The result must not depend on the order in which systems were passed.
-    order = canonical_order(rivals)
-    if against is not None:
-        rivals = errors.among((*rivals.names, against))
-        order = np.append(order, order.size)
-    root = triangular_root(rivals.covariance[np.ix_(order, order)])
+    above, covariance = errors.above_least, errors.covariance
+    order = [*canonical_order(above.among(errors.names[:size])), *range(size, len(errors.names))]
+    if errors.shared is None:
+        return _errors(covariance, np.array(order)), np.zeros(_DRAWS)
+    with_best, variance = errors.shared[:-1] - errors.shared[-1], errors.shared[-1]
+    covariance = np.block([[above.covariance, with_best[:, None]], [with_best, variance]])
+    drawn = _errors(covariance, np.array([*order, len(order)]))
+    return drawn[:, :-1], drawn[:, -1]
+
+
+def _errors(covariance: FloatArray, order: IntArray) -> FloatArray:
+    """Errors (R, J) with a covariance: fixed normals, centred, so that none is off on average.
+
+    Those that come later in the order do not change the errors of those before them.
+    """
+    root = triangular_root(covariance[np.ix_(order, order)])
     root = root[:, root.any(axis=0)]
     # The same numbers every time make a report reproducible; centred, their mean adds no bias.
     numbers = fixed_normals(_DRAWS, root.shape[1])

@@ -58,7 +58,7 @@ class MovedCosts(SystemCosts):
     shares : (K,) the class shares that are used
     decided : what each system decides
     pairs : what two systems decide about the same cases
-    base, unaided, level : as in `SystemCosts`
+    base, unaided, alternative, level : as in `SystemCosts`
 
     Examples
     --------
@@ -76,6 +76,7 @@ class MovedCosts(SystemCosts):
     problem: Problem
     base: float
     unaided: str
+    alternative: str | None
     shares: FloatArray
     decided: tuple[Decided, ...]
     pairs: Pairs
@@ -113,8 +114,8 @@ class MovedCosts(SystemCosts):
 
     @property
     def verdict(self) -> str:
-        """What to deploy: a system, or a constant decision where none is expected to save."""
-        return self.cheapest if self._saves else self.unaided
+        """What to deploy: a system, or a constant decision where none saves."""
+        return self.cheapest if self.saves else self.unaided
 
     def is_possible(self, name: str) -> bool:
         """Whether a system or a constant decision is in `possible`, without computing the others.
@@ -168,13 +169,6 @@ class MovedCosts(SystemCosts):
         """Whether the cheapest saves so much that the correction for the choice cannot undo it."""
         saved = self._plain_saving
         return saved.low > 0 and saved.low >= 3 * (saved.value - saved.low)
-
-    @property
-    def _saves(self) -> bool:
-        """Whether the cheapest is expected to save; the correction makes no saving of a loss."""
-        if self._saves_clearly or self._plain_saving.value <= 0:
-            return self._saves_clearly
-        return self.expected_saving(self.cheapest).value > 0
 
     @property
     def _names(self) -> Labels:
@@ -312,7 +306,7 @@ class Stakes:
                         prior=None if same else shares)  # fmt: skip
         decided = self._kept if kept else tuple(self._systems(above, shares))
         unaided = always(above.with_prior(shares).naive.decision)
-        return MovedCosts(above, base, unaided, shares, decided, self._pairs, known.level)
+        return MovedCosts(above, base, unaided, unaided, shares, decided, self._pairs, known.level)
 
     @cached_property
     def _pairs(self) -> Pairs:

@@ -75,7 +75,9 @@ function changedParagraphs(outcome) {
         ? `${first} it to cost ${textWithInterval(expected)}.`
         : `The cheapest is ${modelWithRule(best)}: on these cases it costs ${textWithInterval(expected)}.`,
     `Against ${unaided.phrase}, which costs ${costInSentence(unaided.cost)} per case, ` +
-      `${keepsDecisions ? "these decisions save" : "it saves"} ${textWithInterval(saving, "")}${share}${doubt}.`,
+      (saving[0] > 0
+        ? `${keepsDecisions ? "these decisions save" : "it saves"} ${textWithInterval(saving, "")}${share}${doubt}.`
+        : `expect ${keepsDecisions ? "them" : "it"} to save nothing: being cheaper on these cases may be luck.`),
   ];
   const rest = [...(rival && namesModel ? [runnerUp(outcome)] : []), ...limitsOfChange(outcome)];
   return [
@@ -101,11 +103,9 @@ function keepSentences(outcome) {
 function noneSentences({ best, unaided, inference }, keepsDecisions, expected, saving) {
   const price = `${costInSentence(unaided.cost)} per case`;
   const above = withoutNoise(best.cost - unaided.cost, unaided.cost);
-  const reason = !above || (above < 0 && saving[0] >= 0)
+  const reason = !(above > 0)
     ? `${unaided.phrase} costs as little${saving[0] < 0 ? " on these cases" : ""}, ${price}, and needs no model`
-    : above < 0
-      ? `expect them to cost more than ${unaided.phrase}, which costs ${price}`
-      : `${unaided.phrase}, which costs ${price}, is cheaper${saving[2] >= 0 ? " on these cases, though not clearly" : ""}`;
+    : `${unaided.phrase}, which costs ${price}, is cheaper${saving[2] >= 0 ? " on these cases, though not clearly" : ""}`;
   const doubt = saving[2] > 0 ? "; the data cannot rule out that it saves something" : "";
   const which = keepsDecisions ? `which ${best.name} made for the stakes of the report` : modelWithRule(best);
   const decidesTheSame = inference?.isConstant(best.name);

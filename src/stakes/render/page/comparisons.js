@@ -259,21 +259,6 @@ function maxLaw(costs, covariance) {
 
 const DRAWS = 2048;
 
-/**
- * Joint draws of the errors of the contenders and, last, of the system that the cheapest is compared
- * with; `covariance` has a row for each of them. `best` is what the best decisions cost: `least` with
- * what each system costs to run, and `shared`, covariances with the contenders and last its variance.
- */
-function choiceDraws(costs, covariance, winner, best) {
-  const size = costs.length;
-  const among = covariance.slice(0, size).map((row) => row.slice(0, size));
-  const order = canonicalOrder(costs, among);
-  const drawn = errorDraws(covariance, [...order, size], DRAWS, true).draw(DRAWS);
-  const shrinkage = shrinkageOf(costs, among);
-  const { errors } = errorsOfCheapest(costs, shrinkage, drawn);
-  return { costs, covariance, among, winner, drawn, errors, bias: meanLuck(costs, among, shrinkage, drawn, best) };
-}
-
 /** The factor by which costs are shrunk to their mean, for what noise explains of their spread. */
 function shrinkageOf(costs, among) {
   const size = costs.length;
@@ -283,48 +268,69 @@ function shrinkageOf(costs, among) {
   return spread > 0 ? Math.sqrt(Math.max(0, 1 - noise / spread)) : 0;
 }
 
-/** The cost of the cheapest of shrunk costs in each draw, and its error. */
-function errorsOfCheapest(costs, shrinkage, drawn) {
-  const mean = sum(costs) / costs.length;
-  const lowest = new Float64Array(DRAWS).fill(Infinity);
-  const errors = new Float64Array(DRAWS);
-  costs.forEach((cost, i) => {
-    const [systemErrors, shrunk] = [drawn[i], mean + shrinkage * (cost - mean)];
-    for (let r = 0; r < DRAWS; r += 1) {
-      if (!(shrunk + systemErrors[r] < lowest[r])) continue;
-      lowest[r] = shrunk + systemErrors[r];
-      errors[r] = systemErrors[r];
-    }
+/** What each system saves against the alternative, which is the last, shrunk to zero for what noise explains. */
+function keptGaps(costs, variances) {
+  const last = costs.length - 1;
+  return costs.slice(0, last).map((cost, i) => {
+    const gap = costs[last] - cost;
+    return gap ? gap * Math.sqrt(1 - Math.min(Math.sqrt(variances[i][last]) / Math.abs(gap), 1) ** 2) : 0;
   });
-  return { lowest, errors };
 }
 
 /**
- * How much less than its true cost the cheapest costs on average. What the best decisions cost is the
- * same for all systems, and is left out of all costs: none is then below zero.
+ * What happens when the choice is made again: joint draws of the errors of some systems and, last, of
+ * the alternative, which is taken if it is cheaper. `errors` are above those of the best decisions,
+ * whose own come last; `chosen` is the cheapest system in each draw, and `rows` are the draws that
+ * end as these cases did, with a system or without one. `best` is what the best decisions cost:
+ * `least` with what each system costs to run, and `shared`, covariances and last its variance.
  */
-function meanLuck(costs, among, shrinkage, drawn, { least, shared }) {
-  const above = costs.map((cost, i) => cost - least[i]);
-  const variance = shared[costs.length];
-  const varies = shared.some((value) => value !== 0);
-  const covariance = among.map((row, i) => row.map((value, j) => value - shared[i] - shared[j] + variance));
-  const errorsAbove = varies ? errorDraws(covariance, canonicalOrder(above, covariance), DRAWS, true).draw(DRAWS) : drawn;
-  const { lowest, errors } = errorsOfCheapest(above, shrinkage, errorsAbove);
-  return Math.max(0, -sum(errors.map((error, r) => error + Math.max(0, -lowest[r]))) / DRAWS);
+function choicesAgain(costs, covariance, winner, { least, shared }) {
+  const size = costs.length - 1; // without the alternative
+  const systems = range(size);
+  const variance = shared[size + 1];
+  const above = covariance.map((row, i) => row.map((value, j) => value - shared[i] - shared[j] + variance));
+  const withBest = shared.slice(0, -1).map((value) => value - variance);
+  const bordered = [...above.map((row, i) => [...row, withBest[i]]), [...withBest, variance]];
+  const inner = (matrix) => matrix.slice(0, size).map((row) => row.slice(0, size));
+  const order = canonicalOrder(systems.map((i) => costs[i] - least[i]), inner(above));
+  const errors = errorDraws(bordered, [...order, size, size + 1], DRAWS, true).draw(DRAWS);
+  const own = costs.slice(0, size);
+  const mean = sum(own) / size;
+  const factor = shrinkageOf(own, inner(covariance));
+  const lowest = new Float64Array(DRAWS).fill(Infinity);
+  const chosen = new Int32Array(DRAWS);
+  own.forEach((cost, i) => {
+    const shrunk = mean + factor * (cost - mean);
+    for (let r = 0; r < DRAWS; r += 1) {
+      if (!(shrunk + errors[i][r] < lowest[r])) continue;
+      lowest[r] = shrunk + errors[i][r];
+      chosen[r] = i;
+    }
+  });
+  const gaps = keptGaps(costs, differenceVariances(covariance));
+  const isTaken = !lowestOf([costs[winner], costs[size]]).includes(1);
+  const rows = range(DRAWS).filter((r) => gaps[chosen[r]] + errors[size][r] - errors[chosen[r]][r] > 0 === isTaken);
+  const missing = (r) => Math.max(0, least[chosen[r]] - lowest[r]); // no cost is below that of the best decisions
+  return { errors, chosen, rows, missing, winner };
 }
 
 /** The effect of selecting the cheapest: bias of its cost, and how far its upper bound moves up. */
-function selectionEffect({ covariance, winner, drawn, errors, bias }, level, against) {
-  const last = covariance.length - 1; // the system that the cheapest is compared with
-  const differences = against ? errors.map((error, r) => error - drawn[last][r]) : errors.slice();
-  differences.sort();
+function selectionEffect({ errors, chosen, rows, missing, winner }, level, against) {
+  const [alternative, best] = errors.slice(-2);
+  const errorOf = (i, r) => (against ? errors[i][r] - alternative[r] : errors[i][r] + best[r]);
+  const lucky = rows.map((r) => errorOf(chosen[r], r));
+  const bias = Math.max(0, -sum(lucky.map((error, n) => error + missing(rows[n]))) / rows.length);
   const tail = (1 - level) / 2;
-  const position = tail * (DRAWS - 1);
-  const [low, high] = [differences[Math.floor(position)], differences[Math.ceil(position)]];
-  const quantile = low + (position % 1) * (high - low);
-  const variance = against ? differenceVariances(covariance)[winner][last] : covariance[winner][winner];
-  const excess = normalQuantile(tail) * Math.sqrt(variance) - quantile;
-  return { bias, reach: Math.max(0, excess) };
+  const before = range(DRAWS).map((r) => errorOf(winner, r));
+  return { bias, reach: Math.max(0, quantileOf(before, tail) - quantileOf(lucky, tail)) };
+}
+
+/** A quantile of some numbers, between two of them in proportion. */
+function quantileOf(numbers, share) {
+  const sorted = Float64Array.from(numbers).sort();
+  const position = share * (sorted.length - 1);
+  const [low, high] = [sorted[Math.floor(position)], sorted[Math.ceil(position)]];
+  return low + (position % 1) * (high - low);
 }
 
 /**

@@ -144,7 +144,8 @@ function constantRival(systems, estimates, costs, prior, naive, { factors, gaps,
   const leastSaving = (i) => sum(strata(i).map(({ lowest }) => lowest));
   const covarianceWith = (i) => covarianceOf(systems[i], constant, factors);
   const variance = covarianceOf(constant, constant, factors);
-  return { isSame, saving, leastSaving, covarianceWith, variance, name: `always ${decisions[naive.decision]}` };
+  const name = `always ${decisions[naive.decision]}`;
+  return { isSame, saving, leastSaving, covarianceWith, variance, counts, cost: naive.cost, name };
 }
 
 /**
@@ -161,33 +162,45 @@ function bestDecisions(systems, costs, prior, classShares) {
     varies ? sum(totals.map((total, k) => total * (best[k] - mean))) / (cases * (cases - 1)) : 0;
   return {
     least: (i) => dot(best, classShares) + systems[i].running,
-    covarianceWith: (i) => covariance(systems[i].counts.map((row, k) => dot(row, costs[k]))),
+    covarianceWith: (counts) => covariance(counts.map((row, k) => dot(row, costs[k]))),
     variance: covariance(sizes.map((size, k) => size * best[k])),
   };
 }
 
-/** What is expected of the cheapest once deployed: it was chosen, and part of its low cost is luck. */
-function selectionOf(estimates, compared, constant, bestPossible, { covarianceAmong }) {
+/**
+ * What is expected of the cheapest once deployed: it was chosen, also instead of the best constant
+ * decision, and part of its low cost is luck.
+ */
+function selectionOf(systems, estimates, compared, constant, bestPossible, { covarianceAmong }) {
   const { contenders, best, tiedBest, standardError } = compared;
   const inInputOrder = lazy(() => contenders().slice().sort((a, b) => a - b));
-  const isChosen = () => inInputOrder().length > 1;
-  /** Joint draws of the errors of the contenders and, last, of the best constant decision. */
-  const draws = lazy(() => {
-    const rivals = inInputOrder();
-    const withConstant = rivals.map(constant.covarianceWith);
-    const bordered = covarianceAmong(rivals).map((row, i) => [...row, withConstant[i]]);
-    const covariance = [...bordered, [...withConstant, constant.variance]];
+  /** Choices made again among the contenders that do not decide like the constant; null if there is none. */
+  const again = lazy(() => {
+    const withConstant = memoized(constant.covarianceWith);
+    const bordered = (rivals) => [
+      ...covarianceAmong(rivals).map((row, n) => [...row, withConstant(rivals[n])]),
+      [...rivals.map(withConstant), constant.variance],
+    ];
+    const variances = differenceVariances(bordered(inInputOrder())).at(-1);
+    const isApart = (i) => Math.abs(estimates[i] - constant.cost) > 1e-12 * Math.abs(constant.cost);
+    const rivals = inInputOrder().filter((i, n) => variances[n] !== 0 || isApart(i));
+    if (!rivals.includes(best)) return null;
+    const sharedWith = rivals.map((i) => bestPossible.covarianceWith(systems[i].counts));
+    const shared = [...sharedWith, bestPossible.covarianceWith(constant.counts), bestPossible.variance];
+    const costs = [...rivals.map((i) => estimates[i]), constant.cost];
     const least = rivals.map(bestPossible.least);
-    const shared = [...rivals.map(bestPossible.covarianceWith), bestPossible.variance];
-    return choiceDraws(rivals.map((i) => estimates[i]), covariance, rivals.indexOf(best), { least, shared });
+    return choicesAgain(costs, bordered(rivals), rivals.indexOf(best), { least, shared });
   });
-  const effectOf = (against) => (isChosen() ? selectionEffect(draws(), DATA.level, against) : { bias: 0, reach: 0 });
-  const effect = lazy(() => effectOf(false));
+  const effectOf = (against) => (again() ? selectionEffect(again(), DATA.level, against) : { bias: 0, reach: 0 });
   const effectOnSaving = lazy(() => effectOf(true));
+  // cost and saving add up to what the constant cost on these cases: both get the same correction
+  const effect = lazy(() => ({ ...effectOf(false), bias: effectOnSaving().bias }));
   const chances = lazy(() => {
     const rivals = inInputOrder();
+    if (rivals.length < 2) return [1];
     const tied = tiedBest.map((i) => rivals.indexOf(i));
-    return isChosen() ? shrunkChances(widened(draws(), tied, (i, b) => standardError(rivals[i], rivals[b]))) : [1];
+    const drawn = { costs: rivals.map((i) => estimates[i]), among: covarianceAmong(rivals) };
+    return shrunkChances(widened(drawn, tied, (i, b) => standardError(rivals[i], rivals[b])));
   });
   return {
     chance: (i) => chances()[inInputOrder().indexOf(i)] ?? 0,
@@ -197,8 +210,9 @@ function selectionOf(estimates, compared, constant, bestPossible, { covarianceAm
       return [Math.min(value + bias, farther), low, farther];
     },
     saving: ([value, low, high], least, rounding) => {
-      const farther = Math.min(low, Math.max(low - effectOnSaving().reach, least));
-      const corrected = Math.max(value - effect().bias, farther);
+      const { bias, reach } = effectOnSaving();
+      const farther = Math.min(low, Math.max(low - reach, least));
+      const corrected = Math.max(value - bias, farther);
       return [Math.abs(corrected) <= rounding ? 0 : corrected, farther, high];
     },
   };
@@ -223,7 +237,7 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
   const compared = contendersOf(estimates, constant.isSame, errors);
   const { best: cheapest, contenders, isContender, more } = compared;
   const bestPossible = bestDecisions(systems, costs, prior, classShares);
-  const selection = selectionOf(estimates, compared, constant, bestPossible, errors);
+  const selection = selectionOf(systems, estimates, compared, constant, bestPossible, errors);
   const strata = memoized((i) => {
     const { counts, available, running } = systems[i];
     return strataOf(counts, costs, costRange(costs, available), prior, running);
@@ -233,10 +247,9 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
     ...profileInterval(strata(i), squaredQuantile(DATA.level), estimates[i], errors.fittingCovariance(i, i)),
   ]);
   const withBase = (interval) => interval.map((value) => value + base);
+  const rounding = 1e-12 * Math.abs(naive.cost + base);
   const savingOf = (i) =>
-    constant.isSame(i)
-      ? [0, 0, 0]
-      : selection.saving(constant.saving(i), constant.leastSaving(i), 1e-12 * Math.abs(naive.cost + base));
+    constant.isSame(i) ? [0, 0, 0] : selection.saving(constant.saving(i), constant.leastSaving(i), rounding);
   const savingOfCheapest = lazy(() => savingOf(cheapest));
   // of rules of one model that are as good, the simplest, which comes first
   const best = lazy(() => {
@@ -268,8 +281,8 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
     if (i < 0) return name === constant.name && mayLose();
     return (constant.isSame(cheapest) ? constant.saving(i)[2] > 0 : maySave()) && isContender(i);
   };
-  // the correction never makes a saving out of a loss
-  const saves = () => savesClearly() || (constant.saving(cheapest)[0] > 0 && savingOfCheapest()[0] > 0);
+  // the choice is made by the costs on these cases; the correction says how much of it is luck
+  const saves = () => constant.saving(cheapest)[0] > rounding;
   return {
     best: () => systems[best()].name,
     cost: (name) => withBase(costAboveBase(indexOf(name))),
