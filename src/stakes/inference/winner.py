@@ -13,7 +13,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import least, least_shares, ratio
-from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
 from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
@@ -177,36 +177,61 @@ def selection_effect(
     >>> round(selection_effect(choice, alternative="always 0").bias, 3)
     0.028
     """
-    names = _rivals(choice, against, alternative)
+    names, winner = _rivals(choice, against, alternative), choice.names[choice.cheapest]
     fixed = tuple(name for name in dict.fromkeys((alternative, against)) if name is not None)
-    size, errors = len(names), choice.errors.among((*names, *fixed))
-    f, winner = _kept(errors.among(names)) if size > 1 else 1.0, choice.names[choice.cheapest]
-    is_choice = winner in names and size + (alternative is not None) > 1
+    errors = choice.errors.among((*names, *fixed))
+    f = _kept(errors.among(names)) if len(names) > 1 else 1.0
+    is_choice = winner in names and len(names) + (alternative is not None) > 1
     if not is_choice or errors.degrees == 0 or np.isnan(errors.costs).any():
         return SelectionEffect(0.0, 0.0, f)
-    drawn, best = _errors_above_best(errors, size)
-    # The choice is made again in every draw, from costs that are shrunk towards each other: as
-    # observed they differ by noise as well as by merit.
-    costs, centre = errors.costs[:size], errors.costs[:size].mean()
-    shrunk = centre + f * (costs - centre) + drawn[:, :size]
-    chosen = np.argmin(shrunk, axis=1)
-    places, alike = (np.arange(_DRAWS), chosen), np.ones(_DRAWS, dtype=np.bool_)
-    if alternative is not None:
-        gained = _kept_gaps(errors, size)[chosen] + drawn[:, size] - drawn[places]
-        ends = errors.costs[[names.index(winner), size]]
-        alike = (gained > 0) == (not least(ends)[1])
-    other = -best if against is None else drawn[:, errors.names.index(against)]
-    error = drawn[places] - other
-    # No cost falls below that of the best decisions.
-    missing = 0.0 if errors.least is None else np.maximum(errors.least[chosen] - shrunk[places], 0)
-    bias = max(0.0, -float(np.mean((error + missing)[alike])))
+    again = _chosen_again(errors, names, f, winner, alternative)
+    other = -again.best if against is None else again.errors[:, errors.names.index(against)]
+    error = (again.errors[again.places] - other)[again.alike]
+    bias = max(0.0, -float(np.mean(error + again.missing[again.alike])))
     # How much lower the error of the chosen system may be than that of a system fixed in advance.
     share = (1 - choice.level) / 2
-    before = np.quantile(drawn[:, names.index(winner)] - other, share)
-    beyond = max(0.0, float(before - np.quantile(error[alike], share)))
+    before = float(np.quantile(again.errors[:, names.index(winner)] - other, share))
+    beyond = max(0.0, before - float(np.quantile(error, share)))
     # The draws are normal; with few clusters Student's tails are wider by this factor.
     normal, student = (float(t_quantile(degrees, share)) for degrees in (np.inf, errors.degrees))
     return SelectionEffect(bias, student / normal * beyond, f)
+
+
+@record
+class _Again:
+    """The choice made again in R draws of the errors of J systems.
+
+    `errors` (R, J) are above those of the best decisions, `best` (R,); `places` finds the error of
+    the chosen system, `missing` (R,) is how far its cost would fall below that of the best
+    decisions, and `alike` (R,) says which draws end as the data did: with a system, or without.
+    """
+
+    errors: FloatArray
+    best: FloatArray
+    places: tuple[IntArray, IntArray]
+    missing: FloatArray
+    alike: BoolArray
+
+
+def _chosen_again(
+    errors: CostErrors, names: Labels, f: float, winner: Label, alternative: Label | None
+) -> _Again:
+    """The choice among the first systems, and that of the next one as an alternative, if any."""
+    size = len(names)
+    drawn, best = _errors_above_best(errors, size)
+    # From costs that are shrunk towards each other: as observed they differ by noise as well as by
+    # merit.
+    costs, centre = errors.costs[:size], errors.costs[:size].mean()
+    shrunk = centre + f * (costs - centre) + drawn[:, :size]
+    places = np.arange(_DRAWS), np.argmin(shrunk, axis=1)
+    alike, missing = np.ones(_DRAWS, dtype=np.bool_), np.zeros(_DRAWS)
+    if alternative is not None:
+        gained = _kept_gaps(errors, size)[places[1]] + drawn[:, size] - drawn[places]
+        is_taken = not least(errors.costs[[names.index(winner), size]])[1]
+        alike = (gained > 0) == is_taken
+    if errors.least is not None:
+        missing = np.maximum(errors.least[places[1]] - shrunk[places], 0.0)
+    return _Again(drawn, best, places, missing, alike)
 
 
 def probability_cheapest(choice: Contenders) -> FloatArray:
