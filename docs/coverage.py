@@ -30,11 +30,13 @@ from coverage_study import (
     amounts,
     bootstraps,
     cross_validation,
+    deploy_or_not,
     intervals,
     least_widths,
     mixed_clusters,
     narrower_ends,
     reports,
+    unequal_clusters,
 )
 from coverage_study.amounts import Amounts
 from coverage_study.cross_validation import Fitting
@@ -52,7 +54,7 @@ VERSIONS = {
     "fitting": 3,
     "interval": 8,
     "mixed": 5,
-    "report": 5,
+    "report": 6,
     "shrunk": 3,
 }
 FIRST_VERSION = 2
@@ -154,6 +156,8 @@ def tasks(share: float) -> list[Task]:
         samples = many // (4 if name in ("clusters", "few") else 1)
         queue.append(Task("bootstrap", samples, (name, size, prevalence)))
     queue += [Task("mixed", many, (design,)) for design in mixed_clusters.DESIGNS]
+    queue += [Task("unequal", 2 * many, (design,)) for design in unequal_clusters.DESIGNS]
+    queue += [Task("deploy", many, (design,)) for design in deploy_or_not.DESIGNS]
     queue += [Task("least", 2 * many, (name,)) for name in least_widths.DESIGNS]
     queue += [Task("ends", 2 * many, (name,)) for name in narrower_ends.RULES]
     return queue
@@ -172,6 +176,8 @@ def run(task: Task) -> list[dict[str, Any]]:
         "least": _least_widths,
         "ends": _narrower_ends,
         "mixed": _mixed,
+        "unequal": _unequal,
+        "deploy": _deploy,
     }
     rows = studies[task.section](task)
     spent = (time.process_time() - start) / len(rows)
@@ -216,6 +222,19 @@ def _mixed(task: Task) -> list[dict[str, Any]]:
     about = {"clusters": design.clusters, "cases": design.cases, "prevalence": design.prevalence}
     about |= {"shares": design.shares, "prior": design.prior}
     return [about | mixed_clusters.row_of(design, task.samples, task.seed)]
+
+
+def _unequal(task: Task) -> list[dict[str, Any]]:
+    (design,) = task.arguments
+    about = {"clusters": design.clusters, "spread": design.spread, "worse": design.worse}
+    return [about | unequal_clusters.row_of(design, task.samples, task.seed)]
+
+
+def _deploy(task: Task) -> list[dict[str, Any]]:
+    (design,) = task.arguments
+    about = {"systems": str(design.systems), "n": design.size, "prevalence": design.prevalence}
+    about |= {"true saving": design.saving / float(design.blind.min()), "prior": design.prior}
+    return [about | deploy_or_not.row_of(design, task.samples, task.seed)]
 
 
 def _shrunk(task: Task) -> list[dict[str, Any]]:

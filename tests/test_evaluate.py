@@ -441,6 +441,20 @@ def test_a_class_that_lies_in_few_of_many_clusters_is_reported(positive, warned)
     assert all(f"lie in {positive} of the 20 clusters" in text for text in texts)
 
 
+@pytest.mark.parametrize(("spread", "warned"), [(0.0, False), (0.5, False), (1.0, True)])
+def test_clusters_of_very_unequal_size_are_reported(spread, warned):
+    """Where the large ones are worse, the true cost is above the interval in 5 to 7 %."""
+    sizes = 1 + np.floor(20 * np.exp(spread * np.random.default_rng(1).standard_normal(60)))
+    clusters = np.repeat(np.arange(60), sizes.astype(int))
+    y = np.arange(clusters.size) % 2
+    decided = np.array(["no", "yes"])[np.where(np.arange(y.size) % 5 == 0, 1 - y, y)]
+    report = few(y, {"m": decided}, BINARY, clusters=clusters)
+    texts = [c.text for c in report.caveats if c.kind == "unequal clusters"]
+    assert bool(texts) == warned
+    share = 100 * sizes.max() / sizes.sum()
+    assert all(f"the largest of 60 holds {share:.0f} % of the cases" in text for text in texts)
+
+
 def test_a_prior_that_is_many_times_rarer_is_reported_however_small_both_are():
     rng = np.random.default_rng(4)
     y = (rng.random(4000) < 0.02).astype(int)

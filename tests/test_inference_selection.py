@@ -672,7 +672,7 @@ def slow_choice(choice: Contenders, alternative: str) -> tuple[float, float, flo
         gap, se = x[-1] - x[i], float(np.std(drawn[:, k] - drawn[:, i]))
         gaps.append(gap * max(0.0, 1 - se**2 / gap**2) ** 0.5)
     best = names.index(choice.names[choice.cheapest])
-    floor = [float(v) for v in errors.among(tuple(names)).least]  # type: ignore[arg-type]
+    floor = errors.least[[errors.names.index(name) for name in names]]
     savings, costs, luck = [], [], []
     for *own, other, perfect in drawn:
         z = [mean + f * (v - mean) + d for v, d in zip(x, own, strict=False)]
@@ -767,7 +767,7 @@ def test_a_system_that_clearly_pays_is_not_corrected_for_being_taken():
 def test_where_everything_without_a_model_breaks_a_limit_it_was_no_choice_to_take_one():
     problem = Problem([[0, 3, 25], [30, 14, 0]])
     joint = JointCounts.from_decisions(*rows(200, [1.1], 2), problem)
-    free, bound = (system_costs(joint, problem, constant=c) for c in (None, []))
+    free, bound = system_costs(joint, problem), system_costs(joint, problem, constant=[])
     assert (free.alternative, bound.alternative) == (free.unaided, None)
     assert free.unaided == bound.unaided
     name = str(bound.cheapest)

@@ -8,7 +8,7 @@ import numpy as np
 
 from stakes._text import number, percent, whole_percent
 from stakes.evaluation.case_charges import LARGE_SHARE, TOP_CASES, few_cases
-from stakes.evaluation.evidence import Evidence, ModelTallies
+from stakes.evaluation.evidence import Evidence, JointSample, ModelTallies
 from stakes.evaluation.flips import MOST_COSTS, are_bounded, n_costs
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.sentences import money, rounded
@@ -30,6 +30,7 @@ from stakes.report import (
 from stakes.rows import POSTERIORS
 
 _FEW_CLUSTERS = 6  # below, intervals rest on normal cluster effects: see `profile_interval`
+_UNEQUAL = 0.7  # coefficient of variation of cluster sizes: beyond, see docs/coverage.md
 _MOST_NAMED = 3  # classes that a caveat lists
 _SHIFT = 1.25  # ratio of the odds of a class, prior to data, from which a caveat is due
 _WRITTEN = 1.5e-3  # by how much three posteriors written with three decimals may miss one
@@ -293,6 +294,7 @@ def _sampling(evidence: Evidence) -> Iterator[Caveat]:
         )
     elif sample.clusters is not None:
         yield from _classes_in_few_clusters(evidence)
+        yield from _unequal_clusters(sample)
     elif evidence.weighted:
         yield from _weights(evidence)
 
@@ -313,6 +315,22 @@ def _classes_in_few_clusters(evidence: Evidence) -> Iterator[Caveat]:
         f"how such clusters differ is poorly known. Intervals allow for that, but not for clusters "
         f"full of a class of which only single cases were seen.",
     )
+
+
+def _unequal_clusters(sample: JointSample) -> Iterator[Caveat]:
+    """A caveat where a few large clusters hold much of the cases, and others may be larger still."""
+    sizes = sample.joint.weights.sum(axis=1)
+    sizes = sizes[sizes > 0]
+    varies = float(sizes.std() / sizes.mean())
+    if varies > _UNEQUAL:
+        yield Caveat(
+            "unequal clusters",
+            f"Clusters differ much in size: the largest of {number(sizes.size)} holds "
+            f"{whole_percent(sizes.max() / sizes.sum())} of the cases. If decisions about large "
+            f"clusters cost more (or less) per case than about small ones, costs lie above (or "
+            f"below) their intervals in 4 to 7 % of samples instead of 2.5 %: other clusters may "
+            f"be larger still.",
+        )
 
 
 def _weights(evidence: Evidence) -> Iterator[Caveat]:
