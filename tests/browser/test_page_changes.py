@@ -359,5 +359,5 @@ def test_what_costs_as_much_on_these_cases_is_not_called_cheaper(opened):
     page = opened(report)
     page.run("() => stakesPage.set({costs: [[0, 2], [18, 0]]})")
     twice = evaluate(y, {"d0": first, "d1": second}, Problem([[0, 2], [18, 0]]), replicates=10)
-    assert "costs as little on these cases, 1.6 per case" in twice.verdict.reason
+    assert "costs as little, 1.6 per case" in twice.verdict.reason
     assert twice.verdict.reason in page.text("#verdict-changed")
