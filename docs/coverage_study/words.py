@@ -145,7 +145,7 @@ limit lies below the true cost, *below* those whose lower limit lies above it.
 
 {_unequal_table(unequal)}
 
-So a report warns where sizes vary by more than 0.7 of their mean. No interval that was tried keeps
+So a report warns where sizes vary by more than 0.6 of their mean. No interval that was tried keeps
 both sides below {ONE_SIDE:g} % in these rows without being wider wherever there are clusters.
 Shifted by the skewness of the sums over clusters (Johnson 1978) it misses below in 5 to 10 %; with
 Hall's transformation (1992) it misses above in 4.8 to 6.3 % and is 1.2 to 1.5 times as wide.

@@ -30,7 +30,7 @@ from stakes.report import (
 from stakes.rows import POSTERIORS
 
 _FEW_CLUSTERS = 6  # below, intervals rest on normal cluster effects: see `profile_interval`
-_UNEQUAL = 0.7  # coefficient of variation of cluster sizes: beyond, see docs/coverage.md
+_UNEQUAL = 0.6  # coefficient of variation of cluster sizes: beyond, see docs/coverage.md
 _MOST_NAMED = 3  # classes that a caveat lists
 _SHIFT = 1.25  # ratio of the odds of a class, prior to data, from which a caveat is due
 _WRITTEN = 1.5e-3  # by how much three posteriors written with three decimals may miss one

@@ -136,9 +136,9 @@ def selection_effect(
 
     says whether a draw takes its cheapest system i. Mean and quantile of e are then those of the
     draws that end as these cases did: with a system, or without one. What is said of a system is
-    read where it is taken, so it must be right on average over the samples that take it. An average
-    over all samples would be right because those in which the system looks too expensive, and is
-    not taken, make up for the others.
+    read where it is taken, so it must be right on average over the samples that take it. On average
+    over all samples a smaller correction would do, because those in which the system looks too
+    expensive, and is not taken, make up for the others.
 
     Against a fixed system e is the error of the difference, :math:`D_i - D_u` if that is the
     alternative, which looks more expensive than it is where a system is taken. Nothing moves where
