@@ -674,14 +674,14 @@ def slow_choice(choice: Contenders, alternative: str) -> tuple[float, float, flo
     best = names.index(choice.names[choice.cheapest])
     floor = errors.least[[errors.names.index(name) for name in names]]
     savings, costs, luck = [], [], []
-    for *own, other, perfect in drawn:
-        z = [mean + f * (v - mean) + d for v, d in zip(x, own, strict=False)]
+    for *errors_drawn, other, perfect in drawn:
+        z = [mean + f * (v - mean) + d for v, d in zip(x, errors_drawn, strict=False)]
         i = z.index(min(z))
-        if (gaps[i] + other - own[i] > 0) != (x[best] < x[-1]):
+        if (gaps[i] + other - errors_drawn[i] > 0) != (x[best] < x[-1]):
             continue  # it ends in another way than these cases did
-        savings.append(own[i] - other)
-        costs.append(own[i])
-        luck.append(own[i] - other + max(0.0, floor[i] + perfect - z[i]))
+        savings.append(errors_drawn[i] - other)
+        costs.append(errors_drawn[i])
+        luck.append(errors_drawn[i] - other + max(0.0, floor[i] + perfect - z[i]))
     fixed = np.quantile(drawn[:, best] - drawn[:, k], 0.025), np.quantile(drawn[:, best], 0.025)
     beyond = [
         max(0.0, float(before - np.quantile(after, 0.025)))
@@ -733,13 +733,13 @@ def test_models_of_no_value_that_are_taken_are_not_expected_to_save():
         costs, savings, plain = [], [], []
         for seed in range(120):
             y, decided = of_little_skill(seed, systems, skill)
-            found = system_costs(JointCounts.from_decisions(y, decided, problem), problem)
-            if found.saves:
-                name = str(found.cheapest)
-                plain.append(found.cost(name).value)
-                costs.append(found.expected(name).value)
-                savings.append(found.expected_saving(name).value)
-                assert costs[-1] + savings[-1] == pytest.approx(found.unaided_cost, rel=1e-12)
+            of_models = system_costs(JointCounts.from_decisions(y, decided, problem), problem)
+            if of_models.saves:
+                name = str(of_models.cheapest)
+                plain.append(of_models.cost(name).value)
+                costs.append(of_models.expected(name).value)
+                savings.append(of_models.expected_saving(name).value)
+                assert costs[-1] + savings[-1] == pytest.approx(of_models.unaided_cost, rel=1e-12)
         assert len(costs) > 50
         assert np.mean(plain) < 0.94 * wanted
         assert abs(np.mean(costs) / wanted - 1) < 0.025

@@ -79,14 +79,14 @@ def row_of(design: Models, samples: int, seed: int) -> dict[str, Any]:
         costs = design.draw(rng)
         if costs.saves:
             each.append(_checked(design, costs))
-    means = {key: float(np.mean([one[key] for one in each])) for key in each[0]}
+    means = {key: float(np.mean([result[key] for result in each])) for key in each[0]}
     row: dict[str, Any] = {"taken": 100 * len(each) / samples}
     for kind in KINDS:
         for when in ("before", "after"):
             row[f"{kind}, {when}"] = 100 * means[f"{kind}, {when}"] / design.cost(design.skill)
         row[f"{kind}, covered"] = 100 * means[f"{kind}, covered"]
         row[f"{kind}, width"] = means[f"{kind}, width"] / means[f"{kind}, plain width"]
-    spread = np.std([one["cost, after"] for one in each]) / np.sqrt(len(each))
+    spread = np.std([result["cost, after"] for result in each]) / np.sqrt(len(each))
     return row | {"error": 100 * float(spread) / design.cost(design.skill)}
 
 

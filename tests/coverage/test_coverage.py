@@ -397,7 +397,15 @@ def test_the_numbers_are_those_of_the_designs_of_the_script():
     assert keys == [task.key for task in study.tasks(1.0)], "run: python docs/coverage.py"
 
 
-@pytest.mark.parametrize("start", ["bootstrap ('paired', 1000, 0.5", "report (Design(systems=1"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        "bootstrap ('paired', 1000, 0.5",
+        "report (Design(systems=1",
+        "unequal (Unequal(clusters=30",
+        pytest.param("deploy (Models(systems=1", marks=pytest.mark.slow),
+    ],
+)
 def test_the_numbers_of_the_page_come_out_again(start):
     row = next(row for row in ROWS if row["key"].startswith(start))
     task = next(task for task in study.tasks(1.0) if task.key == row["key"])

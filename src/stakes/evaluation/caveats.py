@@ -318,7 +318,7 @@ def _classes_in_few_clusters(evidence: Evidence) -> Iterator[Caveat]:
 
 
 def _unequal_clusters(sample: JointSample) -> Iterator[Caveat]:
-    """A caveat where a few large clusters hold much of the cases, and others may be larger still."""
+    """A caveat where a few large clusters hold much of the cases; others may be larger still."""
     sizes = sample.joint.weights.sum(axis=1)
     sizes = sizes[sizes > 0]
     varies = float(sizes.std() / sizes.mean())

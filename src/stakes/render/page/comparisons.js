@@ -294,12 +294,12 @@ function choicesAgain(costs, covariance, winner, { least, shared }) {
   const inner = (matrix) => matrix.slice(0, size).map((row) => row.slice(0, size));
   const order = canonicalOrder(systems.map((i) => costs[i] - least[i]), inner(above));
   const errors = errorDraws(bordered, [...order, size, size + 1], DRAWS, true).draw(DRAWS);
-  const own = costs.slice(0, size);
-  const mean = sum(own) / size;
-  const factor = shrinkageOf(own, inner(covariance));
+  const ofSystems = costs.slice(0, size);
+  const mean = sum(ofSystems) / size;
+  const factor = shrinkageOf(ofSystems, inner(covariance));
   const lowest = new Float64Array(DRAWS).fill(Infinity);
   const chosen = new Int32Array(DRAWS);
-  own.forEach((cost, i) => {
+  ofSystems.forEach((cost, i) => {
     const shrunk = mean + factor * (cost - mean);
     for (let r = 0; r < DRAWS; r += 1) {
       if (!(shrunk + errors[i][r] < lowest[r])) continue;
