@@ -112,12 +112,12 @@ def test_a_winner_that_only_seems_cheaper_than_not_looking_is_explained():
     models = {name: Decisions((z > 0.9).astype(int)) for name, z in scores.items()}
     report = evaluate(y, models, Problem([[0, 1], [2.2, 0]]))
     verdict, cost = report.verdict, report.best.cost.value
-    said = " ".join(verdict.sentences)
+    text = " ".join(verdict.sentences)
     assert verdict.kind == "try"
     assert cost < report.naive.cost < verdict.cost.value
-    assert f"(as decided) cost {cost:.2f}, but it was chosen on them, as the cheapest of 8" in said
-    assert "expect it to save nothing" in said
-    assert "cheaper on these cases may be luck" in said
+    assert f"(as decided) cost {cost:.2f}, but it was chosen on them, as the cheapest of 8" in text
+    assert "expect it to save nothing" in text
+    assert "cheaper on these cases may be luck" in text
 
 
 def test_a_single_model_was_chosen_against_what_needs_no_model():

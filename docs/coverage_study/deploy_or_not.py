@@ -95,14 +95,14 @@ def _checked(design: Models, costs: SampledCosts) -> dict[str, float]:
     name, truth = str(costs.cheapest), design.cost(design.skill)
     saved = float(design.blind[costs.constant.index(costs.unaided)]) - truth
     results: dict[str, float] = {}
-    for kind, true, plain, said in (
+    for kind, true, plain, expected in (
         ("cost", truth, costs.cost(name), costs.expected(name)),
         ("saving", saved, costs.saving(name), costs.expected_saving(name)),
     ):
         results[f"{kind}, before"] = plain.value - true
-        results[f"{kind}, after"] = said.value - true
-        results[f"{kind}, covered"] = float(said.low <= true <= said.high)
-        results[f"{kind}, plain width"], results[f"{kind}, width"] = map(_width, (plain, said))
+        results[f"{kind}, after"] = expected.value - true
+        results[f"{kind}, covered"] = float(expected.low <= true <= expected.high)
+        results[f"{kind}, plain width"], results[f"{kind}, width"] = map(_width, (plain, expected))
     return results
 
 
