@@ -171,7 +171,8 @@ def evaluate(
         uncertain=uncertain,
     )
     refuse_too_large(problem, named, cases.n_rows)
-    if all(isinstance(prediction, Decisions) for prediction in named.values()):
+    decided = all(isinstance(prediction, Decisions) for prediction in named.values())
+    if decided or problem.n_classes == 1:
         calibrator = None  # there is nothing to recalibrate
     refuse_misaligned(y_true, named, weights, by, clusters, data)
     folds = _folds(cases, key, options.seed)

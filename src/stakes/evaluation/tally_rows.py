@@ -239,13 +239,15 @@ def _coverages(
     """For each Bayes rule, a function that gives its costs where hard cases are left undecided.
 
     Rules whose score tables suffice are left out, and so are all rules under limits. Tables do not
-    suffice for posteriors of single precision, because ties depend on the rounding of each case.
+    suffice for posteriors of single precision, because ties depend on the rounding of each case;
+    recalibrated ones are doubles.
     """
     if cases.problem.limits:
         return
     tables = cases.problem.n_classes == 2 and cases.costs is None
     for (model, rule), (name, codes) in zip(listed, decided.items(), strict=True):
-        if rule.name in POSTERIOR_RULES and not (tables and model.rounding is None):
+        exact = model.rounding is None or rule.name == RECALIBRATED
+        if rule.name in POSTERIOR_RULES and not (tables and exact):
             yield name, partial(_coverage, model, rule.name, codes, cases)
 
 
@@ -395,7 +397,7 @@ def _predicted(model: Predictions, cases: Cases) -> Counts | None:
 
 def _most_probable(rows: FloatArray) -> npt.NDArray[Any]:
     """The first of the most probable classes; with two classes a comparison is faster."""
-    return rows.argmax(axis=1) if rows.shape[1] > 2 else rows[:, 1] > rows[:, 0]
+    return rows[:, 1] > rows[:, 0] if rows.shape[1] == 2 else rows.argmax(axis=1)
 
 
 # Cost against coverage, from bins of hardness ----------------------------------------------------
@@ -421,7 +423,8 @@ def hardness_unit(largest: float) -> float:
     >>> round(hardness_unit(3.0) * 2.0**31, 2)
     4.0
     """
-    return float(2.0 ** (math.frexp(max(largest * _OFF, 1e-300))[1] - 31)) / _OFF
+    # Not smaller than that where all hardness is zero: the inverse would be infinite.
+    return float(2.0 ** (math.frexp(max(largest * _OFF, 2.0**-900))[1] - 31)) / _OFF
 
 
 def coverage_of_rows(hardness: FloatArray, mass: FloatArray, spent: FloatArray) -> CurvePoints:

@@ -282,9 +282,9 @@ def _moves(report: ReportLike) -> Iterator[tuple[MovedNumber, _Place]]:
         for d, decision in enumerate(problem.decisions):
             name, value = f"cost of {decision} for {label}", float(problem.costs[k, d])
             yield MovedNumber(name, value, bounds, steps), _cost_place(report, k, d)
-    two = len(prior) == 2
+    several = len(prior) > 2  # of two classes one prior moves, of a single one none
     for k, label in enumerate(problem.classes):
-        if k > 0 or not two:
+        if k > 0 or several:
             bounds = 2e-4, 1 - 2e-4
             move = MovedNumber(f"prior of {label}", prior[k], bounds, _PRIOR_STEPS, odds=True)
             yield move, _prior_place(report, k)
@@ -302,6 +302,8 @@ def _cost_place(report: ReportLike, k: int, d: int) -> _Place:
 def _prior_place(report: ReportLike, k: int) -> _Place:
     """The prior as one class moves; the other classes keep their proportions to each other."""
     prior = np.asarray(report.assumptions.prior)
+    if len(prior) == 1:  # the only class has all of it
+        return lambda value: (np.asarray(report.problem.costs), None)
     others, total = (prior, 1 - prior[k]) if prior[k] < 1 else (np.ones(len(prior)), len(prior) - 1)
 
     def at(value: float) -> tuple[FloatArray, FloatArray | None]:
