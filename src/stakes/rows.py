@@ -157,7 +157,7 @@ class Posteriors(_Predicted):
         if gaps is None:
             return None
         if gaps.ndim == 1:  # P(first class) = 1 − P(second class) has the same error
-            return np.column_stack([gaps, gaps])
+            return np.column_stack([gaps] * len(classes))
         return gaps[:, bare._order(name, classes)]
 
     def _order(self, name: str, classes: Labels) -> list[int]:

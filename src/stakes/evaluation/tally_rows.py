@@ -222,7 +222,11 @@ def _priced(rule: DecisionRule, limited: LimitedRule, cases: Cases) -> DecisionR
     """The rule with its prices, and the threshold that follows from them."""
     prices, threshold = limited.whole, rule.threshold
     if threshold is not None:  # it follows from the costs, to which prices are added
-        threshold = cases.problem.plus(prices.added.sum(axis=0)).threshold
+        priced = cases.problem.plus(prices.added.sum(axis=0))
+        (a, b), (c, d) = priced.costs
+        # Prices of rates may make each class served best by the other's decision: no threshold
+        # above which the second one is taken says so.
+        threshold = None if b < a and c < d else priced.threshold
     return replace(
         rule,
         threshold=threshold,
