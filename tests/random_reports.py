@@ -90,9 +90,7 @@ def _names(rng: np.random.Generator, size: int, many: int) -> tuple[Any, Any]:
     return classes, _DECISIONS[rng.integers(len(_DECISIONS))][:many]
 
 
-def _costs(
-    rng: np.random.Generator, size: int, many: int, n: int
-) -> tuple[Any, dict[str, Any]]:
+def _costs(rng: np.random.Generator, size: int, many: int, n: int) -> tuple[Any, dict[str, Any]]:
     """A table of costs of one of the kinds, and the data that it needs."""
     whole = rng.integers(0, 12, (size, many)).astype(float)
     kinds: tuple[Callable[[], tuple[Any, dict[str, Any]]], ...] = (
@@ -209,4 +207,3 @@ def _compared(rng: np.random.Generator, models: dict[str, Any]) -> dict[str, Any
         return {}
     margin = [None, 0.5, "2%"][rng.integers(3)]
     return {"baseline": list(models)[rng.integers(len(models))], "margin": margin}
-

@@ -202,7 +202,9 @@ class _RuleColumns:
         problem = self.rule.problem
         posteriors = [nw.col(column).cast(nw.Float64) for column in self.columns]
         rounding = [p * HALF_SINGLE for p in posteriors] if single else []
-        if len(posteriors) == problem.n_classes:  # sums that miss one by more than rounding are divided out
+        if (
+            len(posteriors) == problem.n_classes
+        ):  # sums that miss one by more than rounding are divided out
             total = sum_of(posteriors)
             divisor = nw.when((total - 1.0).abs() > ROUNDED).then(total).otherwise(nw.lit(1.0))
             posteriors = [p / divisor for p in posteriors]

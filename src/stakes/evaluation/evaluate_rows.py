@@ -31,10 +31,11 @@ from stakes.evaluation.moved_limits import MovedLimits
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.remade_decisions import remake_of
 from stakes.evaluation.report_options import ReportOptions
-from stakes.evaluation.tally_rows import evidence_of
+from stakes.evaluation.tally_rows import evidence_of, refuse_many_clusters
 from stakes.problem import Problem
 from stakes.report import Report
-from stakes.rows import Decisions
+from stakes.rows import Decisions, Scores
+from stakes.tally import MOST_CELLS
 
 _SHARED, _OWN = 9, 3  # class-by-decision tables in memory at the peak: shared, and per model
 # What a row takes at the peak: numbers for each model, and posteriors shared and for each model.
@@ -179,6 +180,9 @@ def evaluate(
     read = partial(
         read_predictions, cases=cases, posterior_prior=holds_for, calibrator=calibrator, folds=folds
     )
+    if calibrator is not None and _are_many(cases, len(named)):  # before maps are fitted
+        bare = {name: each for name, each in named.items() if not isinstance(each, Scores)}
+        refuse_many_clusters(cases, [read(name, bare[name], calibrator=None) for name in bare])
     predictions = [read(name, prediction) for name, prediction in named.items()]
     evidence = evidence_of(
         cases,
@@ -207,6 +211,13 @@ def _posterior_prior(prior: object, problem: Problem) -> FloatArray | None:
 
 
 # Memory ------------------------------------------------------------------------------------------
+
+
+def _are_many(cases: Cases, n_models: int) -> bool:
+    """Whether the tally of clusters by class and decisions may be too large for memory."""
+    n_classes, n_decisions = cases.problem.n_classes, cases.problem.n_decisions
+    clusters = 0 if cases.clusters is None else len(cases.clusters.labels)
+    return clusters * n_classes * n_decisions**n_models > MOST_CELLS
 
 
 def needed_bytes(n_classes: int, n_decisions: int, rows: list[int]) -> int:

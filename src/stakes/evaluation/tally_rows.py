@@ -34,6 +34,8 @@ from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.sentences import left_out
 from stakes.limits import coverage_points
 from stakes.report import (
+    AS_DECIDED,
+    BAYES,
     POSTERIOR_RULES,
     RECALIBRATED,
     TUNED_APART,
@@ -44,7 +46,7 @@ from stakes.report import (
 )
 from stakes.rows import POSTERIORS
 from stakes.scoring import class_means
-from stakes.tally import BitGrid, Counts, JointCounts, ScoreTable
+from stakes.tally import BitGrid, Counts, JointCounts, ScoreTable, refuse_too_many
 from stakes.thresholds import StakesTable, weighed
 
 _NO_FOLDS = (
@@ -293,6 +295,32 @@ def sample_of(
         columns, names, problem, weights, clusters=clusters, squared=True
     )
     return JointSample(joint, np.bincount(truth, None, problem.n_classes), squares.weights, charged)
+
+
+def refuse_many_clusters(cases: Cases, predictions: Sequence[Predictions]) -> None:
+    """Refuse clusters by decisions that would not fit into memory, by those that need no fit.
+
+    Parameters
+    ----------
+    cases : the cases
+    predictions : models that give posteriors or decisions; further systems only add cells
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> from stakes.evaluation import read_cases
+    >>> cases = read_cases([0, 1, 1], Problem.zero_one(2), None, None, [7, 8, 8])
+    >>> refuse_many_clusters(cases, [Predictions("net", "decisions", decided=np.array([0, 1, 0]))])
+    """
+    assert cases.clusters is not None
+    rules = [
+        (model, DecisionRule(model.model, AS_DECIDED if model.posteriors is None else BAYES))
+        for model in predictions
+    ]
+    decided = {model.model: model.decisions(rule, cases.charges) for model, rule in rules}
+    columns = {"y_true": cases.truth, **decided}
+    joint = JointCounts._of_codes(columns, tuple(decided), cases.problem, None)
+    refuse_too_many(len(cases.clusters.labels), len(joint.cells))
 
 
 def _slices(
