@@ -146,8 +146,8 @@ def _limit(rng: np.random.Generator, problem: Problem) -> list[Limit]:
     share = float(rng.choice([0.1, 0.3, 0.6]))
     bound = {"at_most": share} if rng.random() < 0.7 else {"at_least": share / 3}
     if rng.random() < 0.3:
-        given = problem.classes[rng.integers(problem.n_classes)]
-        return [Limit.rate(decision, given=given, **bound)]
+        within = problem.classes[rng.integers(problem.n_classes)]
+        return [Limit.rate(decision, given=within, **bound)]
     return [Limit.share(decision, **bound)]
 
 

@@ -74,7 +74,7 @@ def test_rules_and_bayes_decisions_take_posteriors_of_one_class():
         assert rule.decide(rows).tolist() == ["x", "x"]
         assert bayes_decisions(rows, SAME).tolist() == ["x", "x"]
     assert Rule(CHARGED).decide(np.ones(3), data={"c": [1, 2.5, 9]}).tolist() == ["x", "y", "y"]
-    with pytest.raises(InputError, match="SQL needs .* has 1 class. Use decide"):
+    with pytest.raises(InputError, match=r"SQL needs .* has 1 class\. Use"):
         rule.to_sql("p")
 
 

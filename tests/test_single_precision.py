@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-for library in ("narwhals", "duckdb", "pandas", "polars"):
-    pytest.importorskip(library)
+pytest.importorskip("duckdb")
+pytest.importorskip("narwhals")
+pytest.importorskip("pandas")
+pytest.importorskip("polars")
 
 import pandas as pd
 import polars as pl

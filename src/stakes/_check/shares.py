@@ -60,7 +60,7 @@ def prior(name: str, values: object, classes: Labels) -> FloatArray:
 
 
 def posteriors(name: str, values: object, size: int, *, borrowed: bool = False) -> FloatArray:
-    """Posteriors of shape (n, size); an (n,) array is P(second class) of two, or P of a single one."""
+    """Posteriors of shape (n, size); (n,) is P(second class) of two, or that of a single class."""
     refuse_lazy(name, values)
     if hasattr(values, "columns"):
         raise InputError(

@@ -48,21 +48,7 @@ _SUFFIXES = {
 }
 _PACKED = {".gz", ".zst"}  # suffixes of compressed files
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_NO_ROWS = (  # where a mark begins, the mark, what it tells, and what to do
-    (
-        *(8, b"DUCK", "a database of DuckDB, which holds tables"),
-        "Write one of them to a file, as COPY table TO 'rows.parquet' does in DuckDB; in Python, "
-        "evaluate_frame takes duckdb.connect(path).table(name).",
-    ),
-    (
-        *(0, b"SQLite format 3\0", "a database of SQLite, which holds tables"),
-        "Write one of them to a file: sqlite3 -csv -header database 'SELECT * FROM table'.",
-    ),
-    (
-        *(0, b"PK\x03\x04", "a zip archive or a workbook"),
-        "Unpack it, or save the sheet as CSV.",
-    ),
-)
+_NO_ROWS = {b"DUCK": "DuckDB database", b"SQLi": "SQLite database", b"PK\3\4": "zip archive"}
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # the marks at the beginning of UTF-16
 _START = 4096  # characters of a file that tell whether it is blank
 _DELIMITERS = ",;\t|"
@@ -227,12 +213,9 @@ def _by_content(name: str, path: Path) -> Format:
         raise InputError(f"{name} cannot be unpacked: {error}. Repair the file.") from None
     if not start:
         raise _empty(name)
-    for place, mark, kind, remedy in _NO_ROWS:
-        if start[place:].startswith(mark):
-            raise InputError(
-                f"{name} must be a file of rows: CSV, Parquet, JSON lines or Arrow; it is {kind}. "
-                f"{remedy}"
-            )
+    if kind := _NO_ROWS.get(start[8:12], _NO_ROWS.get(start[:4])):
+        remedy = "Write the table in it to one, as COPY name TO 'rows.parquet' does in DuckDB."
+        raise InputError(f"{name} must be a file of rows; it is a {kind}. {remedy}")
     if start.startswith(b"PAR1"):
         return Format.PARQUET
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):

@@ -259,8 +259,8 @@ def coverages(
     """For each Bayes rule, a function that gives its costs where hard cases are left undecided.
 
     There is none where score tables suffice: for two classes, without costs of their own for every
-    row. As in memory, they do not suffice for posteriors of single precision as they came, and there
-    is none under limits.
+    row. As in memory, they do not suffice for posteriors of single precision as they came, and
+    there is none under limits.
     """
     problem = models[0].problem
     if problem.limits:

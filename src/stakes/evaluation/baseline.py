@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from math import hypot
 from typing import NamedTuple
@@ -13,9 +13,10 @@ from stakes import _text
 from stakes._value import record
 from stakes.errors import InputError
 from stakes.evaluation.decision_rules import DecisionRule, may_name
+from stakes.evaluation.evidence import Evidence
 from stakes.inference import Measured, SampledCosts
 from stakes.problem import Problem, cell_text
-from stakes.report import Baseline, Caveat, Report, System
+from stakes.report import Baseline, Report, System
 
 _PAIRED = (
     "Differences are costs less that of {name}, on the same cases. Each interval is for its own "
@@ -59,15 +60,14 @@ def refuse_stranger(baseline: object, models: Collection[str]) -> None:
 def read_incumbent(
     baseline: object,
     margin: object,
-    rules: Mapping[str, DecisionRule],
-    problem: Problem,
+    evidence: Evidence,
     level: float,
-    left_out: Sequence[Caveat] = (),
 ) -> Incumbent | None:
     """Check the baseline and its margin; None where no baseline is named.
 
-    Names of no model were refused before; `left_out` says why a model has no system.
+    What names no model was refused before.
     """
+    rules = evidence.rules
     if baseline is None:
         if margin is not None:
             raise InputError(
@@ -76,13 +76,14 @@ def read_incumbent(
         return None
     allowed = read_margin(margin)
     if isinstance(baseline, Report):
-        return Incumbent(_deployed(baseline, problem, level), allowed, baseline)
+        return Incumbent(_deployed(baseline, evidence.problem, level), allowed, baseline)
     # The name of a system wins over that of a model; of a model, the simplest rule is taken.
     matches = [name for name, rule in rules.items() if baseline in (name, rule.model)]
     exact = [name for name in matches if name == baseline]
     plain = [name for name in matches if rules[name].eligible]  # the simplest rule comes first
     if not matches:
-        why = " ".join(c.text for c in left_out if c.text.startswith(f"{baseline}: "))
+        texts = (caveat.text for caveat in evidence.left_out)
+        why = " ".join(text for text in texts if text.startswith(f"{baseline}: "))
         others = f"The systems are {', '.join(map(repr, rules))}."
         raise InputError(
             f"baseline must be a system of this report, or a model that has one; {baseline!r} is "

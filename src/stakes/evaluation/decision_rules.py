@@ -152,7 +152,8 @@ def may_name(asked: object, models: Iterable[str]) -> bool:
     >>> [may_name(text, ["net"]) for text in ("net", "net (as is)", "net (raw)", "raw")]
     [True, True, False, False]
     """
-    return any(asked in (model, *(_named(model, rule) for rule in _TAGS)) for model in models)
+    known = (name for model in models for name in (model, *(_named(model, rule) for rule in _TAGS)))
+    return isinstance(asked, str) and asked in known
 
 
 def _named(model: str, rule: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import record
+from stakes.errors import InputError
 from stakes.evaluation.baseline import refuse_stranger
 from stakes.evaluation.beliefs import Uncertain, Unknown, read_uncertain
 from stakes.evaluation.running_costs import Operation, read_operation
@@ -108,4 +109,7 @@ class ReportOptions:
 
 def _seed(seed: Any) -> int:
     _check.whole("seed", seed, low=0)
-    return int(seed)  # exact, where a double cannot hold it
+    exact = int(seed)  # where a double cannot hold it
+    if exact >= 2**63:
+        raise InputError(f"seed must be below 2^63, as reports hold it; got {exact}. Take another.")
+    return exact

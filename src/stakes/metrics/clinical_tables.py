@@ -68,8 +68,8 @@ def clinical_table(
     and NPV under a stated prevalence; profile likelihood for net benefit, interventions avoided and
     NNS (`stakes.inference.profile_interval`). A test that treats nobody is what net benefit is
     measured from, and one that treats everybody what interventions avoided are: these are zero
-    whatever the cases, and so are both bounds. Fractional weights and clusters leave fewer effective
-    cases; with clusters, Student's t replaces the normal distribution.
+    whatever the cases, and so are both bounds. Fractional weights and clusters leave fewer
+    effective cases; with clusters, Student's t replaces the normal distribution.
 
     Parameters
     ----------
