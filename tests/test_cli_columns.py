@@ -875,7 +875,7 @@ def test_databases_and_archives_hold_tables_and_are_no_rows(tmp_path):
         ("sqlite", "SQLite database"),
         ("xlsx", "zip archive"),
     ):
-        fault = f"rows.{name} must be a file of rows; it is a {kind}. Write the table in it to one"
+        fault = f"rows.{name} must hold rows; it is a {kind}. Save its table as Parquet"
         with pytest.raises(InputError, match=fault), opened_files([str(tmp_path / f"rows.{name}")]):
             pass
 

@@ -195,8 +195,7 @@ def _refuse_wide(name: str, path: Path) -> None:
 def _format(path: Path) -> Format:
     """The format of a file by its suffix, or else by its first bytes."""
     plain = path.with_suffix("") if path.suffix.lower() in _PACKED else path
-    known = _SUFFIXES.get(plain.suffix.lower())
-    return known if known is not None else _by_content(str(path), path)
+    return _SUFFIXES.get(plain.suffix.lower()) or _by_content(str(path), path)
 
 
 def _by_content(name: str, path: Path) -> Format:
@@ -214,8 +213,7 @@ def _by_content(name: str, path: Path) -> Format:
     if not start:
         raise _empty(name)
     if kind := _NO_ROWS.get(start[8:12], _NO_ROWS.get(start[:4])):
-        remedy = "Write the table in it to one, as COPY name TO 'rows.parquet' does in DuckDB."
-        raise InputError(f"{name} must be a file of rows; it is a {kind}. {remedy}")
+        raise InputError(f"{name} must hold rows; it is a {kind}. Save its table as Parquet, say.")
     if start.startswith(b"PAR1"):
         return Format.PARQUET
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
