@@ -36,6 +36,7 @@ from stakes.calibration import (
     VectorScaling,
 )
 from stakes.cli.commands import stakes as command
+from stakes.cli.output import write_rule
 from stakes.scoring import EqualMass
 
 inf = math.inf
@@ -284,6 +285,14 @@ def test_a_rule_that_is_written_as_sql_decides_as_the_command_does():
     expression = Path("rule.SQL").read_text()
     in_sql = duckdb.sql(f"SELECT {expression} AS decision FROM 'new.parquet'").fetchall()
     assert [label for (label,) in in_sql] == written("decided.parquet")["decision"].to_pylist()
+
+
+def test_the_doubt_of_a_rule_is_a_comment_of_its_sql(tmp_path):
+    rule = Rule(FRAUD, system="new", model="p_new", caution="not yet shown\nto pay")
+    write_rule(rule, str(tmp_path / "rule.sql"))
+    doubt, expression = (tmp_path / "rule.sql").read_text().splitlines()
+    assert doubt == "-- not yet shown\\nto pay"
+    assert expression == rule.to_sql("p_new")
 
 
 def test_what_sql_cannot_say_is_refused_before_any_work():

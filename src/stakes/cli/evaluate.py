@@ -125,9 +125,9 @@ _PASSED = (
     "--rule-out",
     metavar="OUT",
     help="Write the rule of the verdict as JSON, for stakes decide --rule, or as an SQL expression "
-    "if OUT ends in .sql; of a system to try, it says that it is not yet shown to pay. Where a gate "
-    "closes, none is written. Where the verdict is to deploy none or to keep the baseline, there is "
-    "none, and the exit code is 2.",
+    "if OUT ends in .sql; of a system to try, it says that it is not yet shown to pay. Where a "
+    "gate closes, none is written. Where the verdict is to deploy none or to keep the baseline, "
+    "there is none, and the exit code is 2.",
 )
 @click.option("--fail-if", metavar="EXPR", help="Exit code 1 when this holds; see below.")
 def evaluate(

@@ -20,7 +20,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from stakes._files import check_target, write_whole
-from stakes._text import printable
+from stakes._text import one_line, printable
 from stakes.adapters.engine_work import Advance, Watch
 from stakes.errors import InputError
 from stakes.render import Section, plain_spaces, sections, stakes_sections, wrapped
@@ -228,7 +228,9 @@ def write_rule(rule: Rule, path: str) -> None:
         rule.to_json(path)
         return
     columns = () if rule.origin is None else rule.origin.columns
-    write_whole(path, f"{rule.to_sql(columns[-1] if columns else rule.model)}\n")
+    expression = rule.to_sql(columns[-1] if columns else rule.model)
+    doubt = "" if rule.caution is None else f"-- {one_line(rule.caution)}\n"
+    write_whole(path, f"{doubt}{expression}\n")
 
 
 def is_sql(path: str) -> bool:
