@@ -83,7 +83,6 @@ def test_the_prior_of_the_only_class_does_not_move():
     for decisions in ("kept", "remade"):
         flips = report.flips(decisions)
         assert [flip.what.partition(" ")[0] for flip in flips] == ["cost"] * 3
-        assert report.zones(decisions).parts[0].high == 1
     (miss,) = (flip for flip in report.flips("kept") if flip.what == "cost of y for a")
     assert miss.low == pytest.approx(1, abs=0.01)  # below that, y is cheaper than x
 

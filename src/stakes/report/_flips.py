@@ -301,8 +301,6 @@ def _cost_place(report: ReportLike, k: int, d: int) -> _Place:
 def _prior_place(report: ReportLike, k: int) -> _Place:
     """The prior as one class moves; the other classes keep their proportions to each other."""
     prior = np.asarray(report.assumptions.prior)
-    if len(prior) == 1:  # the only class has all of it
-        return lambda value: (np.asarray(report.problem.costs), None)
     others, total = (prior, 1 - prior[k]) if prior[k] < 1 else (np.ones(len(prior)), len(prior) - 1)
 
     def at(value: float) -> tuple[FloatArray, FloatArray | None]:
