@@ -206,4 +206,5 @@ def _compared(rng: np.random.Generator, models: dict[str, Any]) -> dict[str, Any
     if rng.random() < 0.7:
         return {}
     margin = [None, 0.5, "2%"][rng.integers(3)]
-    return {"baseline": list(models)[rng.integers(len(models))], "margin": margin}
+    names = [name for name, model in models.items() if not isinstance(model, Scores)]
+    return {"baseline": names[rng.integers(len(names))], "margin": margin}
