@@ -283,7 +283,7 @@ def test_a_rule_that_is_written_as_sql_decides_as_the_command_does():
     done = run("decide", "new.parquet", "--rule", "rule.json", "--out", "decided.parquet")
     assert done.exit_code == 0, done.stderr
     expression = Path("rule.SQL").read_text()
-    in_sql = duckdb.sql(f"SELECT {expression} AS decision FROM 'new.parquet'").fetchall()
+    in_sql = duckdb.execute(f"SELECT {expression} AS decision FROM 'new.parquet'").fetchall()
     assert [label for (label,) in in_sql] == written("decided.parquet")["decision"].to_pylist()
 
 
