@@ -241,7 +241,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
         lambda: crossed(FRAUD, y, Isotonic(), 5, rng=0),
         r"rng must be a .*default_rng\(0\)",
     ),
-    ("rng as None", lambda: crossed(FRAUD, y, Isotonic(), 5, rng=None), "rng must be a"),
+    ("rng as None", lambda: crossed(FRAUD, y, Isotonic(), 5, rng=None), "rng must be passed"),
     (
         "rng of a band",
         lambda: cal.consistency_band(table, EqualWidth(5), replicates=9, rng=None),

@@ -320,9 +320,37 @@ def test_a_condition_that_cannot_be_read_is_bad_input_before_any_work():
 
 
 @pytest.mark.parametrize(
+    "asked",
+    [
+        ("--fail-if", 'cost["none"] > 1'),
+        ("--fail-if", 'auc["good (poor)"] > 1'),
+        ("--baseline", "poor", "--gate", "better=none"),
+        ("--baseline", "none"),
+    ],
+)
+def test_a_name_of_no_model_is_bad_input_before_any_work(asked):
+    done = on_rows(*asked, "--json", "out.json")
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert not Path("out.json").exists()
+    told = done.stderr.splitlines()[-1]
+    assert re.search(r"Write one of the models 'good', 'poor'|The models are good, poor; a s", told)
+
+
+def test_a_system_that_the_report_lacks_is_told_before_the_report_is_printed():
+    for asked in (
+        ("--fail-if", 'cost["good (tuned)"] > 1'),
+        ("--baseline", "poor", "--gate", "no-worse=good (tuned)"),
+    ):
+        done = on_rows(*asked)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert re.search(r"asks for .*good \(tuned\)\S*, but no model or system", done.stderr)
+
+
+@pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ('cost["none"] > 1', "no model or system has that name. The systems are good"),
+        ('cost["good (tuned)"] > 1', "no model or system has that name. The systems are good"),
         ('auc["did"] > 0', "which is undefined in this report"),
         ("cost / (cases - cases) > 0", "cost / (cases - cases) is undefined"),
     ],

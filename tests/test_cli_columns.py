@@ -864,6 +864,22 @@ def test_formats_are_known_by_their_names(tmp_path):
             assert files.format is kind
 
 
+def test_databases_and_archives_hold_tables_and_are_no_rows(tmp_path):
+    path = tmp_path / "rows.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE rows AS SELECT 1 AS label, 0.5 AS p")
+    (tmp_path / "rows.sqlite").write_bytes(b"SQLite format 3\0and tables")
+    (tmp_path / "rows.xlsx").write_bytes(b"PK\x03\x04and sheets")
+    for name, kind in (
+        ("duckdb", "DuckDB database"),
+        ("sqlite", "SQLite database"),
+        ("xlsx", "zip archive"),
+    ):
+        fault = f"rows.{name} must hold rows; it is a {kind}. Save its table as Parquet"
+        with pytest.raises(InputError, match=fault), opened_files([str(tmp_path / f"rows.{name}")]):
+            pass
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "arrow"])
 def test_columns_whose_names_differ_by_case_alone_are_refused(tmp_path, kind):
     path = tmp_path / f"rows.{kind}"

@@ -472,6 +472,27 @@ def test_a_table_names_what_it_assumed_and_finds_its_rows():
         table["recall"]
 
 
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+@pytest.mark.parametrize("clusters", [None, np.arange(100) // 4])
+def test_what_a_quantity_is_measured_from_is_zero_and_so_are_its_bounds(prior, clusters):
+    """Net benefit is measured from treating nobody, interventions avoided from treating all."""
+    y = [0, 0, 1, 1] * 25
+    tests = {"none": [0] * 100, "all": [1] * 100, "new": [0, 1, 1, 1] * 25}
+    problem = Problem.from_threshold(0.1).with_prior(prior)
+    rows = {
+        (row.name, row.metric): (row.value, row.low, row.high)
+        for row in clinical_table(y, tests, problem, clusters=clusters).rows
+    }
+    assert rows["none", "net benefit"] == rows["all", "interventions avoided"] == (0.0, 0.0, 0.0)
+    for others in (
+        ("all", "net benefit"),
+        ("none", "interventions avoided"),
+        ("new", "net benefit"),
+    ):
+        _, low, high = rows[others]
+        assert low < high
+
+
 def test_what_is_no_diagnostic_test_is_refused():
     three = Problem([[0, 1, 2], [9, 3, 0]])
     with pytest.raises(InputError, match="two classes and two decisions"):

@@ -36,6 +36,7 @@ from stakes.calibration import (
     VectorScaling,
 )
 from stakes.cli.commands import stakes as command
+from stakes.cli.output import write_rule
 from stakes.scoring import EqualMass
 
 inf = math.inf
@@ -272,6 +273,37 @@ def test_from_predictions_to_a_decided_file_in_python_and_on_the_command_line(pr
     assert done.stderr == "stakes: wrote decided.parquet: 1,000 rows with the column decision\n"
     assert written("decided.parquet")["decision"].to_pylist() == decided.to_pylist()
     assert written("decided.parquet").drop_columns("decision").equals(new)
+
+
+def test_a_rule_that_is_written_as_sql_decides_as_the_command_does():
+    asked = ("old.parquet", "-p", "fraud.toml", "--truth", "label", "--model", "new=p_new")
+    for name in ("rule.json", "rule.SQL"):
+        done = run("evaluate", *asked, "--calibrate", "affine", "--rule-out", name)
+        assert done.exit_code == 0, done.stderr
+    done = run("decide", "new.parquet", "--rule", "rule.json", "--out", "decided.parquet")
+    assert done.exit_code == 0, done.stderr
+    expression = Path("rule.SQL").read_text()
+    in_sql = duckdb.execute(f"SELECT {expression} AS decision FROM 'new.parquet'").fetchall()
+    assert [label for (label,) in in_sql] == written("decided.parquet")["decision"].to_pylist()
+
+
+def test_the_doubt_of_a_rule_is_a_comment_of_its_sql(tmp_path):
+    rule = Rule(FRAUD, system="new", model="p_new", caution="not yet shown\nto pay")
+    write_rule(rule, str(tmp_path / "rule.sql"))
+    doubt, expression = (tmp_path / "rule.sql").read_text().splitlines()
+    assert doubt == "-- not yet shown\\nto pay"
+    assert expression == rule.to_sql("p_new")
+
+
+def test_what_sql_cannot_say_is_refused_before_any_work():
+    done = run(
+        *("evaluate", "old.parquet", "-p", "payments.toml", "--truth", "label"),
+        *("--model", "new=p_new", "--rule-out", "rule.sql"),
+    )
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--rule-out must be a file of JSON here: SQL needs two classes" in done.stderr
+    assert "this problem charges every case its own costs. Write rule.json" in done.stderr
+    assert not Path("rule.sql").exists()
 
 
 def test_beyond_the_limit_of_memory_the_rule_is_that_of_the_verdict_too():

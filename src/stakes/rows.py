@@ -157,7 +157,7 @@ class Posteriors(_Predicted):
         if gaps is None:
             return None
         if gaps.ndim == 1:  # P(first class) = 1 − P(second class) has the same error
-            return np.column_stack([gaps, gaps])
+            return np.column_stack([gaps] * len(classes))
         return gaps[:, bare._order(name, classes)]
 
     def _order(self, name: str, classes: Labels) -> list[int]:
@@ -311,10 +311,11 @@ def as_predictions(name: str, predictions: Any) -> Predicted:
     >>> type(as_predictions("model", np.array(["approve", "block"]))).__name__
     'Decisions'
     """
+    values = predictions.values if isinstance(predictions, Predicted) else predictions
+    _check.refuse_lazy(name, values)
+    _refuse_estimator(name, values)
     if isinstance(predictions, Predicted):
-        _check.refuse_lazy(name, predictions.values)
         return predictions
-    _check.refuse_lazy(name, predictions)
     if hasattr(predictions, "columns") and hasattr(type(predictions), "__len__"):
         return Posteriors(predictions)
     try:
@@ -337,6 +338,23 @@ def as_predictions(name: str, predictions: Any) -> Predicted:
             argument=name,
         )
     return Posteriors(predictions) if _holds_fractions(array) else Decisions(predictions)
+
+
+def _refuse_estimator(name: str, values: Any) -> None:
+    """Refuse what can predict but has not: its length, if any, is that of its steps or trees."""
+    listed = [values, *(values[:1] if isinstance(values, list | tuple) else ())]
+    if isinstance(listed[-1], tuple):  # a pair of a name and an estimator
+        listed += listed[-1][1:]
+    kinds = (each if isinstance(each, type) else type(each) for each in listed)
+    estimator = next((kind.__name__ for kind in kinds if hasattr(kind, "predict")), None)
+    if estimator is not None:
+        raise InputError(
+            f"{name} must hold predictions, one for every case; got an estimator, {estimator}. "
+            f"Pass what it predicts about cases that it was not fitted to, as in "
+            f"estimator.predict_proba(X), or let stakes.sklearn fit and ask it, fold by fold: "
+            f"evaluate_estimators({{name: estimator}}, X, y, problem, cv=5).",
+            argument=name,
+        )
 
 
 def _holds_fractions(array: npt.NDArray[Any]) -> bool:

@@ -458,7 +458,8 @@ def answers(classes: Labels, decided: Labels) -> tuple[Label | None, ...]:
     None for a decision that answers no class. All are None where labels and positions disagree.
     """
     if set(decided) == set(classes):
-        return decided
+        same = dict(zip(classes, classes, strict=True))  # 0 equals False, but is not the class
+        return tuple(same[label] for label in decided)
     if len(decided) != len(classes):
         return (None,) * len(decided)
     pairs = list(zip(classes, decided, strict=True))

@@ -60,7 +60,7 @@ def prior(name: str, values: object, classes: Labels) -> FloatArray:
 
 
 def posteriors(name: str, values: object, size: int, *, borrowed: bool = False) -> FloatArray:
-    """Posteriors of shape (n, size); an (n,) array is P(second class) of two."""
+    """Posteriors of shape (n, size); (n,) is P(second class) of two, or that of a single class."""
     refuse_lazy(name, values)
     if hasattr(values, "columns"):
         raise InputError(
@@ -74,6 +74,8 @@ def posteriors(name: str, values: object, size: int, *, borrowed: bool = False) 
         np.subtract(1, array, out=rows[:, 0])
         rows[:, 1] = array
         return cast(FloatArray, frozen(rows))
+    if array.ndim == 1 and size == 1:
+        array = array[:, None]
     if array.ndim != 2 or array.shape[1] != size:
         raise InputError(
             f"{name} must have shape (n, {size}), one column for each class"

@@ -48,6 +48,7 @@ _SUFFIXES = {
 }
 _PACKED = {".gz", ".zst"}  # suffixes of compressed files
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_NO_ROWS = {b"DUCK": "DuckDB database", b"SQLi": "SQLite database", b"PK\3\4": "zip archive"}
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # the marks at the beginning of UTF-16
 _START = 4096  # characters of a file that tell whether it is blank
 _DELIMITERS = ",;\t|"
@@ -194,8 +195,7 @@ def _refuse_wide(name: str, path: Path) -> None:
 def _format(path: Path) -> Format:
     """The format of a file by its suffix, or else by its first bytes."""
     plain = path.with_suffix("") if path.suffix.lower() in _PACKED else path
-    known = _SUFFIXES.get(plain.suffix.lower())
-    return known if known is not None else _by_content(str(path), path)
+    return _SUFFIXES.get(plain.suffix.lower()) or _by_content(str(path), path)
 
 
 def _by_content(name: str, path: Path) -> Format:
@@ -212,6 +212,8 @@ def _by_content(name: str, path: Path) -> Format:
         raise InputError(f"{name} cannot be unpacked: {error}. Repair the file.") from None
     if not start:
         raise _empty(name)
+    if kind := _NO_ROWS.get(start[8:12], _NO_ROWS.get(start[:4])):
+        raise InputError(f"{name} must hold rows; it is a {kind}. Save its table as Parquet, say.")
     if start.startswith(b"PAR1"):
         return Format.PARQUET
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):

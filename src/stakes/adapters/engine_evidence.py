@@ -147,7 +147,8 @@ def _calibrates(
     models: Sequence[LazyModel], columns: Columns, calibrator: Calibrator | None
 ) -> tuple[Calibrator | None, str | None]:
     """The calibrator if it can be fitted beyond memory, or else the reason why it cannot."""
-    if calibrator is None or all(isinstance(model.predictions, Decisions) for model in models):
+    decided = all(isinstance(model.predictions, Decisions) for model in models)
+    if calibrator is None or decided or models[0].problem.n_classes == 1:
         return None, None  # there is nothing to recalibrate
     why = why_none(calibrator, columns.key, models[0].problem.n_classes)
     return (calibrator, None) if why is None else (None, why)

@@ -36,6 +36,7 @@ from stakes.adapters.streamed_scores import EXACT_BYTES, pooled_stream
 from stakes.adapters.zoom_bins import pooled_bins
 from stakes.rows import Decisions, Scores
 from stakes.tally import (
+    ROUND,
     Bins,
     BitGrid,
     Counts,
@@ -109,7 +110,7 @@ def frame_scores(
             return ScoreTable._trusted(scores=points, weights=weight, classes=classes, groups=None)
         tally = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=bins)
         points, place = tally.scores(binned=bins is not None)
-        refuse_too_many(len(tally.groups or ()), 2 * len(points))
+        refuse_too_many(len(tally.groups or ()), 2 * len(points), ROUND)
         sums = tally.cells([place, tally.sums[TRUTH]], (len(points), 2))
     return ScoreTable._trusted(
         scores=points, weights=sums(WEIGHT), classes=classes, groups=tally.groups

@@ -259,8 +259,8 @@ def coverages(
     """For each Bayes rule, a function that gives its costs where hard cases are left undecided.
 
     There is none where score tables suffice: for two classes, without costs of their own for every
-    row. As in memory, they do not suffice for posteriors of single precision, and there is none
-    under limits.
+    row. As in memory, they do not suffice for posteriors of single precision as they came, and
+    there is none under limits.
     """
     problem = models[0].problem
     if problem.limits:
@@ -270,7 +270,8 @@ def coverages(
     prior = problem.prior_or(facts.shares)
     for name, rule in rules.items():
         model = by_name[rule.model]
-        if rule.name not in POSTERIOR_RULES or (tables and not model.single):
+        exact = not model.single or rule.name == RECALIBRATED
+        if rule.name not in POSTERIOR_RULES or (tables and exact):
             continue
         believed = {BAYES: model.posteriors, MOVED: model.moved, RECALIBRATED: model.repaired}
         decided = with_systems(rows, [model], {name: rule}, refits)

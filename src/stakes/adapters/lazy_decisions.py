@@ -164,7 +164,7 @@ class _RuleColumns:
             infinite = (values[0].abs() > _LARGEST) & (1.0 / values[0] == 0.0)
             return finite[0] | infinite
         tests = [*finite, *((value >= 0.0) & (value <= 1.0) for value in values)]
-        if len(values) > 1:
+        if len(values) == self.rule.problem.n_classes:
             tests.append((sum_of(values) - 1.0).abs() <= UNNORMALISED)
         sizes = [nw.col(name).abs() for line in self._cost_names for name in line]
         return reduce(and_, [*tests, *(size <= LARGEST for size in sizes)])
@@ -202,7 +202,9 @@ class _RuleColumns:
         problem = self.rule.problem
         posteriors = [nw.col(column).cast(nw.Float64) for column in self.columns]
         rounding = [p * HALF_SINGLE for p in posteriors] if single else []
-        if len(posteriors) > 1:  # sums that miss one by more than rounding are divided out
+        if (
+            len(posteriors) == problem.n_classes
+        ):  # sums that miss one by more than rounding are divided out
             total = sum_of(posteriors)
             divisor = nw.when((total - 1.0).abs() > ROUNDED).then(total).otherwise(nw.lit(1.0))
             posteriors = [p / divisor for p in posteriors]
@@ -211,7 +213,7 @@ class _RuleColumns:
             # Logistic maps take finite scores only; the largest double ranks as infinity does.
             finite = [_LARGEST, -_LARGEST, score]
             posteriors = [first_of([score > _LARGEST, score < -_LARGEST], finite)]
-        if len(posteriors) == 1:
+        if len(posteriors) < problem.n_classes:
             posteriors, rounding = [1.0 - posteriors[0], posteriors[0]], rounding * 2
         names = [f"{_OWN}{k}" for k in range(len(posteriors))]
         rows = rows.with_columns(**dict(zip(names, posteriors, strict=True)))

@@ -130,7 +130,7 @@ class LazyModel:
         """Whether the posteriors are one column with P(second class)."""
         return (
             isinstance(self.predictions, Posteriors)
-            and len(prediction_columns(self.predictions)) == 1
+            and len(prediction_columns(self.predictions)) < self.problem.n_classes
         )
 
     @property
@@ -163,7 +163,7 @@ class LazyModel:
         """Bounds on the rounding error of posteriors of single precision, one for each class."""
         columns = range(len(prediction_columns(self.predictions)) if self.single else 0)
         off = [nw.col(column_of(self.place, k)) * HALF_SINGLE for k in columns]
-        return off * 2 if len(off) == 1 else off
+        return off * 2 if self._one_column else off
 
     def _with_posteriors(self, frame: Lazy) -> Lazy:
         """Add posteriors of all classes, divided by their sum where some rows do not sum to 1."""
@@ -171,7 +171,7 @@ class LazyModel:
             nw.col(column_of(self.place, k))
             for k in range(len(prediction_columns(self.predictions)))
         ]
-        if len(rows) == 1:
+        if self._one_column:
             rows = [1.0 - rows[0], rows[0]]
         elif self.off_sum is not None:
             rows = [column / sum_of(rows) for column in rows]

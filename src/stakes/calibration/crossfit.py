@@ -52,7 +52,7 @@ def cross_calibrate(
     folds : number of folds, 2 or more, which are drawn; or labels, one per case, of its fold
     classes, weights, prior : as in ``calibrator.fit``
     clusters : labels, one per case, of cases that belong together
-    rng : draws the folds; needed unless they are stated
+    rng : draws the folds; must be passed unless they are stated
 
     Returns
     -------
@@ -68,6 +68,13 @@ def cross_calibrate(
     >>> cross_calibrate(rng.random(1000), y, Isotonic(), np.arange(1000) % 4).shape
     (1000,)
     """
+    if rng is None and _check.array("folds", folds).ndim == 0:
+        raise InputError(
+            f"rng must be passed where folds are drawn, as {folds} folds are; it was "
+            f"left out. Write rng=np.random.default_rng(0), or state the fold of every case in "
+            f"folds, as in np.arange(n) % 5.",
+            argument="rng",
+        )
     _check.aligned(scores=scores, y=y, weights=weights, clusters=clusters)
     rows, names = read_checked_rows(scores, y, classes, weights, prior)
     owners = None if clusters is None else read_clusters(clusters, rows.codes)

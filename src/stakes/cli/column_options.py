@@ -13,6 +13,7 @@ from stakes.adapters.columns import Columns, model_argument, prediction_columns
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.frame import evaluate_frame
 from stakes.adapters.sources import Source
+from stakes.cli.fail_if import Gates, refuse_strangers
 from stakes.cli.output import Terminal
 from stakes.errors import InputError
 from stakes.problem import Problem
@@ -53,14 +54,19 @@ def report_on_files(
     engine: str | None = None,
     master: str | None = None,
     written: bool = False,
+    gates: Gates = (None, ()),
     **options: Any,
 ) -> Report:
-    """The report on the predictions in files; one too long to be `written` is refused at once."""
+    """The report on the predictions in files.
+
+    One too long to be `written` is refused at once, and so are `gates` that name no model.
+    """
     if master is not None and engine != "spark":
         raise InputError("--master must come with --engine spark. Add it, or leave this out.")
     stated = {name: options.pop(name) for name in COLUMN_OPTIONS if name in options}
     with input_source(files, engine, master) as source:
         columns = stated_columns(source, problem, **stated)
+        refuse_strangers(gates, columns.models)
         if written:
             refuse_too_long_to_write(problem, len(columns.models))
         try:

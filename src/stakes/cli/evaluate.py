@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import click
@@ -10,7 +11,15 @@ import click
 from stakes import _text
 from stakes._expression import Expression
 from stakes.cli.column_options import COLUMN_OPTIONS, report_on_files
-from stakes.cli.fail_if import EXPLAINED, GATES, Values, holds, read_gate, read_named_gate
+from stakes.cli.fail_if import (
+    EXPLAINED,
+    GATES,
+    Values,
+    holds,
+    read_gate,
+    read_named_gate,
+    refuse_missing,
+)
 from stakes.cli.options import (
     by_option,
     calibrate_option,
@@ -26,10 +35,11 @@ from stakes.cli.options import (
     read_report,
     seed_option,
 )
-from stakes.cli.output import check_targets, notify, write_outputs
+from stakes.cli.output import check_targets, is_sql, notify, write_outputs, write_rule
 from stakes.errors import InputError
 from stakes.evaluation import MOST_REPLICATES
 from stakes.inference import Measured
+from stakes.problem import Problem
 from stakes.report import Gate, Report, System
 
 _PASSED = (
@@ -114,9 +124,10 @@ _PASSED = (
 @click.option(
     "--rule-out",
     metavar="OUT",
-    help="Write the rule of the verdict as JSON, for stakes decide --rule; of a system to try, it "
-    "says that it is not yet shown to pay. Where a gate closes, none is written. Where the verdict "
-    "is to deploy none or to keep the baseline, there is none, and the exit code is 2.",
+    help="Write the rule of the verdict as JSON, for stakes decide --rule, or as an SQL expression "
+    "if OUT ends in .sql; of a system to try, it says that it is not yet shown to pay. Where a "
+    "gate closes, none is written. Where the verdict is to deploy none or to keep the baseline, "
+    "there is none, and the exit code is 2.",
 )
 @click.option("--fail-if", metavar="EXPR", help="Exit code 1 when this holds; see below.")
 def evaluate(
@@ -143,6 +154,8 @@ def evaluate(
     named = [read_named_gate(text, options["baseline"]) for text in gates]
     _refuse_several(named, rule_out)
     problem = read_problem(problem_file)
+    if rule_out is not None and is_sql(rule_out):
+        _refuse_sql(problem)
     posterior_prior = class_shares(options["posterior_prior"], problem)
     stated = options["running_costs"]
     running_costs = numbers_by_name("--running-cost", stated, ("model", "cost"), "new=0.02")
@@ -150,6 +163,7 @@ def evaluate(
         files,
         problem,
         written=bool({"html", "json"} & set(targets)),
+        gates=(gate, named),
         posterior_prior=posterior_prior,
         calibrator=calibrator_named(options["calibrate"]),
         running_costs=running_costs,
@@ -162,7 +176,9 @@ def evaluate(
     except InputError as error:  # the report is written all the same
         undecided = error
     heading = {name: options[name] for name in ("title", "date", "author")}
-    write_outputs(report, targets, brief=brief, heading={**heading, "data": options["data_name"]})
+    heading["data"] = options["data_name"]
+    check = partial(refuse_missing, (gate, named))
+    write_outputs(report, targets, brief=brief, heading=heading, check=check)
     if undecided is not None:
         raise undecided
     for outcome in report.gates:
@@ -257,6 +273,20 @@ def _baseline(text: str | None) -> str | Report | None:
     return read_report(text)
 
 
+def _refuse_sql(problem: Problem) -> None:
+    """Refuse SQL where a rule is no expression of one column, before anything is computed."""
+    if problem.n_classes != 2 or problem.columns:
+        why = (
+            "charges every case its own costs"
+            if problem.columns
+            else f"has {problem.n_classes} class{'es' * (problem.n_classes > 1)}"
+        )
+        raise InputError(
+            f"--rule-out must be a file of JSON here: SQL needs two classes, and costs that all "
+            f"cases share; this problem {why}. Write rule.json, for stakes decide --rule."
+        )
+
+
 def _write_rule(report: Report, path: str, named: str | None) -> None:
     """Write the rule of the verdict's system, or of the one that a gate judged."""
     verdict = report.verdict
@@ -267,6 +297,6 @@ def _write_rule(report: Report, path: str, named: str | None) -> None:
             f"report.rule({report.best.name!r}) makes the rule of the best all the same."
         )
     rule = report.rule(None if named is None else report.compared(named).name)
-    rule.to_json(path)
+    write_rule(rule, path)
     doubt = "" if rule.caution is None else f", {rule.caution}"
     notify(f"wrote {path}: the rule of {rule.system}{doubt}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
 from math import isnan
 from typing import Any
 
 from stakes._expression import NUMBERS, Expression, Name, parse
 from stakes.errors import InputError
+from stakes.evaluation import may_name
 from stakes.report import ModelQuality, Report, System
 
 
@@ -109,6 +111,47 @@ def read_named_gate(text: str, baseline: object) -> tuple[str, str | None]:
     return name, system or None
 
 
+Gates = tuple[Expression | None, Sequence[tuple[str, str | None]]]  # --fail-if, and each --gate
+
+
+def refuse_strangers(gates: Gates, models: Collection[str]) -> None:
+    """Refuse names of gates that no system of these models can have, before anything is computed.
+
+    >>> refuse_strangers((None, [("better", "forest (as is)")]), ["forest", "old"])
+    """
+    for asked, name in _named(gates):
+        if not may_name(name, models):
+            raise InputError(
+                f"{asked}, but no model or system has that name. The models are "
+                f"{', '.join(models)}; a system is a model with its rule, as in "
+                f"{next(iter(models))} (as is)."
+            )
+
+
+def refuse_missing(gates: Gates, report: Report) -> None:
+    """Refuse names of systems that this report lacks, before it is printed."""
+    known = [system.name for system in report.systems] + [each.model for each in report.models]
+    for asked, name in _named(gates):
+        if name not in known:
+            raise _unknown(asked, report)
+
+
+def _named(gates: Gates) -> Iterator[tuple[str, str]]:
+    """Who asks, and for which model or system."""
+    gate, named = gates
+    for name in () if gate is None else gate.names:
+        if name.of is not None:
+            yield f"the gate asks for {name}", name.of
+    for kind, system in named:
+        if system is not None:
+            yield f"--gate {kind} asks for {system}", system
+
+
+def _unknown(asked: str, report: Report) -> InputError:
+    known = ", ".join(system.name for system in report.systems)
+    return InputError(f"{asked}, but no model or system has that name. The systems are {known}.")
+
+
 def holds(gate: Expression, values: Values) -> bool:
     """Whether the condition holds; names are looked up from left to right, as far as needed."""
     return bool(gate(values, NUMBERS))
@@ -161,8 +204,4 @@ def _system(name: Name, report: Report) -> System:
     try:
         return report.best if name.of is None else report.system(name.of)
     except InputError:
-        known = ", ".join(system.name for system in report.systems)
-        raise InputError(
-            f"the gate asks for {name}, but no model or system has that name. "
-            f"The systems are {known}."
-        ) from None
+        raise _unknown(f"the gate asks for {name}", report) from None

@@ -19,12 +19,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from stakes._files import check_target
-from stakes._text import printable
+from stakes._files import check_target, write_whole
+from stakes._text import one_line, printable
 from stakes.adapters.engine_work import Advance, Watch
 from stakes.errors import InputError
 from stakes.render import Section, plain_spaces, sections, stakes_sections, wrapped
 from stakes.report import Report
+from stakes.rule import Rule
 
 _Writer = Callable[[Report, Path | None], str]
 _WRITERS: Mapping[str, _Writer] = {
@@ -198,8 +199,12 @@ def write_outputs(
     *,
     brief: bool = False,
     heading: Mapping[str, str] | None = None,
+    check: Callable[[Report], None] = lambda report: None,
 ) -> None:
-    """Write the output files, and print the report unless one of them goes to standard output."""
+    """Write the output files, and print the report unless one of them goes to standard output.
+
+    What `check` raises is told before anything is printed.
+    """
     writers: dict[str, _Writer] = {
         **_WRITERS,
         "html": lambda report, path: report.to_html(path, **(heading or {})),
@@ -209,11 +214,28 @@ def write_outputs(
         if path != "-":
             writers[kind](report, Path(path))
             notify(f"wrote {path}")
+    check(report)
     piped = [kind for kind, path in targets.items() if path == "-"]
     if piped:
         _pipe(piped[0], writers[piped[0]](report, None))
     else:
         print_report(report)
+
+
+def write_rule(rule: Rule, path: str) -> None:
+    """Write a rule as JSON or, where the name of the file ends in .sql, as an SQL expression."""
+    if not is_sql(path):
+        rule.to_json(path)
+        return
+    columns = () if rule.origin is None else rule.origin.columns
+    expression = rule.to_sql(columns[-1] if columns else rule.model)
+    doubt = "" if rule.caution is None else f"-- {one_line(rule.caution)}\n"
+    write_whole(path, f"{doubt}{expression}\n")
+
+
+def is_sql(path: str) -> bool:
+    """Whether a file is to hold SQL."""
+    return path.lower().endswith(".sql")
 
 
 def _pipe(kind: str, text: str) -> None:

@@ -21,7 +21,13 @@ from stakes.evaluation.cases import (
 )
 from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.cross_fitted import CrossFitted
-from stakes.evaluation.decision_rules import DecisionRule, is_movable, rules_by_system, rules_of
+from stakes.evaluation.decision_rules import (
+    DecisionRule,
+    is_movable,
+    may_name,
+    rules_by_system,
+    rules_of,
+)
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import (
     RULES,
@@ -79,6 +85,7 @@ __all__ = [
     "is_movable",
     "leads_in_sample",
     "left_out",
+    "may_name",
     "mean_losses",
     "no_decision",
     "no_move",

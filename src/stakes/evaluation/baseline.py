@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from math import hypot
 from typing import NamedTuple
@@ -12,7 +12,8 @@ import numpy as np
 from stakes import _text
 from stakes._value import record
 from stakes.errors import InputError
-from stakes.evaluation.decision_rules import DecisionRule
+from stakes.evaluation.decision_rules import DecisionRule, may_name
+from stakes.evaluation.evidence import Evidence
 from stakes.inference import Measured, SampledCosts
 from stakes.problem import Problem, cell_text
 from stakes.report import Baseline, Report, System
@@ -44,14 +45,29 @@ class Incumbent:
     report: Report | None = None  # the earlier one
 
 
+def refuse_stranger(baseline: object, models: Collection[str]) -> None:
+    """Refuse a baseline that is no report, and names no model and no system of one."""
+    if baseline is None or isinstance(baseline, Report) or may_name(baseline, models):
+        return
+    got = repr(baseline) if isinstance(baseline, str) else type(baseline).__name__
+    raise InputError(
+        f"baseline must be the name of a model or of a system, or an earlier report; got {got}. "
+        f"Write one of the models {', '.join(map(repr, models))}, or a system: a model with its "
+        f"rule, as in '{next(iter(models))} (as is)'."
+    )
+
+
 def read_incumbent(
     baseline: object,
     margin: object,
-    rules: Mapping[str, DecisionRule],
-    problem: Problem,
+    evidence: Evidence,
     level: float,
 ) -> Incumbent | None:
-    """Check the baseline and its margin; None where no baseline is named."""
+    """Check the baseline and its margin; None where no baseline is named.
+
+    What names no model was refused before.
+    """
+    rules = evidence.rules
     if baseline is None:
         if margin is not None:
             raise InputError(
@@ -60,18 +76,18 @@ def read_incumbent(
         return None
     allowed = read_margin(margin)
     if isinstance(baseline, Report):
-        return Incumbent(_deployed(baseline, problem, level), allowed, baseline)
+        return Incumbent(_deployed(baseline, evidence.problem, level), allowed, baseline)
     # The name of a system wins over that of a model; of a model, the simplest rule is taken.
-    asked = baseline if isinstance(baseline, str) else None
-    matches = [name for name, rule in rules.items() if asked in (name, rule.model)]
-    exact = [name for name in matches if name == asked]
+    matches = [name for name, rule in rules.items() if baseline in (name, rule.model)]
+    exact = [name for name in matches if name == baseline]
     plain = [name for name in matches if rules[name].eligible]  # the simplest rule comes first
     if not matches:
-        models = dict.fromkeys(rule.model for rule in rules.values())
+        texts = (caveat.text for caveat in evidence.left_out)
+        why = " ".join(text for text in texts if text.startswith(f"{baseline}: "))
+        others = f"The systems are {', '.join(map(repr, rules))}."
         raise InputError(
-            f"baseline must be the name of a model or of a system, or an earlier report; got "
-            f"{type(baseline).__name__ if asked is None else repr(asked)}. Write one of the models "
-            f"{', '.join(map(repr, models))}, or one of the systems {', '.join(map(repr, rules))}."
+            f"baseline must be a system of this report, or a model that has one; {baseline!r} is "
+            f"none here. {why or others}"
         )
     return Incumbent((exact or plain or matches)[0], allowed)
 

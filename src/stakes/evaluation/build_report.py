@@ -90,7 +90,7 @@ def report_of(
     level, unchecked = options.level, replace(evidence, operation=options.operation)
     evidence = checked_limits(unchecked, level)
     problem = evidence.problem
-    incumbent = read_incumbent(options.baseline, options.margin, evidence.rules, problem, level)
+    incumbent = read_incumbent(options.baseline, options.margin, evidence, level)
     costs = costs_of(evidence.sample, problem, evidence, level)
     known, systems = compared(_systems(evidence, costs), costs, incumbent, evidence.rules)
     tables = {tallied.model: shown_table_of(tallied, evidence) for tallied in evidence.models}

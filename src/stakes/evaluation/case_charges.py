@@ -209,8 +209,8 @@ def _with_absent(losses: LossSample, base: float, costs: CaseCosts, blind: IntAr
 def reachable_by_case(costs: FloatArray) -> BoolArray:
     """Whether some posterior makes each decision (M, B) the cheapest; ties count.
 
-    `costs` are those of some cases, (K, M, B). This is exact for two classes. For more classes a
-    decision is ruled out only where a single other one is cheaper in every class.
+    `costs` are those of some cases, (K, M, B). This is exact for one class and for two. For more
+    classes a decision is ruled out only where a single other one is cheaper in every class.
     """
     size = costs.shape[1]
     reached = np.ones(costs.shape[1:], dtype=np.bool_)
@@ -218,7 +218,7 @@ def reachable_by_case(costs: FloatArray) -> BoolArray:
         low, high = np.zeros(costs.shape[2]), np.ones(costs.shape[2])
         for e in set(range(size)) - {d}:
             gaps = costs[:, d] - costs[:, e]
-            if len(costs) > 2:
+            if len(costs) != 2:
                 reached[d] &= (gaps <= 0).any(axis=0)
                 continue
             slope = gaps[1] - gaps[0]

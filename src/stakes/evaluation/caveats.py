@@ -240,7 +240,7 @@ def _unchecked(
     kinds = {tallied.model: tallied.kind for tallied in evidence.models}
     unknown = [model for model, checked in miscalibrations.items() if checked is None]
     listed = ", ".join(model for model in unknown if kinds[model] == POSTERIORS)
-    if listed:
+    if listed and evidence.problem.n_classes > 1:  # the probability of a single class is one
         yield Caveat(
             "calibration unchecked",
             f"Whether the posteriors of {listed} are calibrated was not checked: "

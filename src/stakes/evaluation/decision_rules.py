@@ -135,6 +135,31 @@ def is_movable(from_prior: FloatArray, to_prior: FloatArray) -> bool:
     return bool(np.abs(from_prior - to_prior).max() > 1e-9 and not lost.any())
 
 
+def may_name(asked: object, models: Iterable[str]) -> bool:
+    """Whether a text is the name of a model, or may be that of one of its systems.
+
+    Parameters
+    ----------
+    asked : what was asked for
+    models : the names of the models
+
+    Returns
+    -------
+    False where no report on these models has a system of that name
+
+    Examples
+    --------
+    >>> [may_name(text, ["net"]) for text in ("net", "net (as is)", "net (raw)", "raw")]
+    [True, True, False, False]
+    """
+    known = (name for model in models for name in (model, *(_named(model, rule) for rule in _TAGS)))
+    return isinstance(asked, str) and asked in known
+
+
+def _named(model: str, rule: str) -> str:
+    return f"{model} ({_TAGS[rule]})"
+
+
 def rules_by_system(rules: Iterable[DecisionRule], problem: Problem) -> dict[str, DecisionRule]:
     """Rules by the name of their system: the name of the model, and the rule in brackets.
 
@@ -159,7 +184,7 @@ def rules_by_system(rules: Iterable[DecisionRule], problem: Problem) -> dict[str
             "models must allow at least one decision rule; raw scores alone allow none for "
             f"{problem.n_decisions} decisions. Recalibrate them, say by isotonic regression."
         )
-    systems = [f"{rule.model} ({_TAGS[rule.name]})" for rule in listed]
+    systems = [_named(rule.model, rule.name) for rule in listed]
     models = dict.fromkeys(rule.model for rule in listed)
     _check.labels("the names of models with their rules", [*models, *systems])
     return dict(zip(systems, listed, strict=True))

@@ -204,7 +204,7 @@ def _prior_lines(costs: CountedCosts, prior: FloatArray) -> Iterator[_Line]:
     for unit in np.eye(prior.size):
         other_shares = np.where(unit > 0, 0.0, prior)
         proportions = (other_shares if other_shares.any() else 1 - unit).copy()
-        proportions /= proportions.sum()
+        proportions /= proportions.sum() or 1.0  # no class is left where there is only one
         yield _Line(costs.problem.costs, still, proportions, unit - proportions, (0.0, 1.0))
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import record
+from stakes.errors import InputError
+from stakes.evaluation.baseline import refuse_stranger
 from stakes.evaluation.beliefs import Uncertain, Unknown, read_uncertain
 from stakes.evaluation.running_costs import Operation, read_operation
 from stakes.problem import Problem
@@ -31,7 +33,7 @@ class ReportOptions:
     replicates: int
     seed: int
     operation: Operation = field(default_factory=Operation)
-    baseline: object = None  # compared with the systems once these are known
+    baseline: object = None  # a report or a name; compared once the systems are known
     margin: object = None
     uncertain: Uncertain | None = None
 
@@ -71,6 +73,7 @@ class ReportOptions:
         >>> ReportOptions.read(Problem.zero_one(2), ["net"], **asked).replicates
         20
         """
+        refuse_stranger(baseline, models)
         return cls(
             level=_check.level(level),
             replicates=_check.whole("replicates", replicates, low=2, high=MOST_REPLICATES),
@@ -106,4 +109,7 @@ class ReportOptions:
 
 def _seed(seed: Any) -> int:
     _check.whole("seed", seed, low=0)
-    return int(seed)  # exact, where a double cannot hold it
+    exact = int(seed)  # where a double cannot hold it
+    if exact >= 2**63:
+        raise InputError(f"seed must be below 2^63, as reports hold it; got {exact}. Take another.")
+    return exact

@@ -34,6 +34,8 @@ from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.sentences import left_out
 from stakes.limits import coverage_points
 from stakes.report import (
+    AS_DECIDED,
+    BAYES,
     POSTERIOR_RULES,
     RECALIBRATED,
     TUNED_APART,
@@ -44,7 +46,7 @@ from stakes.report import (
 )
 from stakes.rows import POSTERIORS
 from stakes.scoring import class_means
-from stakes.tally import BitGrid, Counts, JointCounts, ScoreTable
+from stakes.tally import BitGrid, Counts, JointCounts, ScoreTable, refuse_too_many
 from stakes.thresholds import StakesTable, weighed
 
 _NO_FOLDS = (
@@ -222,7 +224,11 @@ def _priced(rule: DecisionRule, limited: LimitedRule, cases: Cases) -> DecisionR
     """The rule with its prices, and the threshold that follows from them."""
     prices, threshold = limited.whole, rule.threshold
     if threshold is not None:  # it follows from the costs, to which prices are added
-        threshold = cases.problem.plus(prices.added.sum(axis=0)).threshold
+        priced = cases.problem.plus(prices.added.sum(axis=0))
+        (a, b), (c, d) = priced.costs
+        # Prices of rates may make each class served best by the other's decision: no threshold
+        # above which the second one is taken says so.
+        threshold = None if b < a and c < d else priced.threshold
     return replace(
         rule,
         threshold=threshold,
@@ -239,13 +245,15 @@ def _coverages(
     """For each Bayes rule, a function that gives its costs where hard cases are left undecided.
 
     Rules whose score tables suffice are left out, and so are all rules under limits. Tables do not
-    suffice for posteriors of single precision, because ties depend on the rounding of each case.
+    suffice for posteriors of single precision, because ties depend on the rounding of each case;
+    recalibrated ones are doubles.
     """
     if cases.problem.limits:
         return
     tables = cases.problem.n_classes == 2 and cases.costs is None
     for (model, rule), (name, codes) in zip(listed, decided.items(), strict=True):
-        if rule.name in POSTERIOR_RULES and not (tables and model.rounding is None):
+        exact = model.rounding is None or rule.name == RECALIBRATED
+        if rule.name in POSTERIOR_RULES and not (tables and exact):
             yield name, partial(_coverage, model, rule.name, codes, cases)
 
 
@@ -287,6 +295,32 @@ def sample_of(
         columns, names, problem, weights, clusters=clusters, squared=True
     )
     return JointSample(joint, np.bincount(truth, None, problem.n_classes), squares.weights, charged)
+
+
+def refuse_many_clusters(cases: Cases, predictions: Sequence[Predictions]) -> None:
+    """Refuse clusters by decisions that would not fit into memory, by those that need no fit.
+
+    Parameters
+    ----------
+    cases : the cases
+    predictions : models that give posteriors or decisions; further systems only add cells
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> from stakes.evaluation import read_cases
+    >>> cases = read_cases([0, 1, 1], Problem.zero_one(2), None, None, [7, 8, 8])
+    >>> refuse_many_clusters(cases, [Predictions("net", "decisions", decided=np.array([0, 1, 0]))])
+    """
+    assert cases.clusters is not None
+    rules = [
+        (model, DecisionRule(model.model, AS_DECIDED if model.posteriors is None else BAYES))
+        for model in predictions
+    ]
+    decided = {model.model: model.decisions(rule, cases.charges) for model, rule in rules}
+    columns = {"y_true": cases.truth, **decided}
+    joint = JointCounts._of_codes(columns, tuple(decided), cases.problem, None)
+    refuse_too_many(len(cases.clusters.labels), len(joint.cells))
 
 
 def _slices(
@@ -395,7 +429,7 @@ def _predicted(model: Predictions, cases: Cases) -> Counts | None:
 
 def _most_probable(rows: FloatArray) -> npt.NDArray[Any]:
     """The first of the most probable classes; with two classes a comparison is faster."""
-    return rows.argmax(axis=1) if rows.shape[1] > 2 else rows[:, 1] > rows[:, 0]
+    return rows[:, 1] > rows[:, 0] if rows.shape[1] == 2 else rows.argmax(axis=1)
 
 
 # Cost against coverage, from bins of hardness ----------------------------------------------------
@@ -421,7 +455,8 @@ def hardness_unit(largest: float) -> float:
     >>> round(hardness_unit(3.0) * 2.0**31, 2)
     4.0
     """
-    return float(2.0 ** (math.frexp(max(largest * _OFF, 1e-300))[1] - 31)) / _OFF
+    # Not smaller than that where all hardness is zero: the inverse would be infinite.
+    return float(2.0 ** (math.frexp(max(largest * _OFF, 2.0**-900))[1] - 31)) / _OFF
 
 
 def coverage_of_rows(hardness: FloatArray, mass: FloatArray, spent: FloatArray) -> CurvePoints:

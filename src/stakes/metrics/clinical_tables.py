@@ -66,8 +66,10 @@ def clinical_table(
 
     Intervals: Wilson's for proportions; Koopman's for likelihood ratios, and through them for PPV
     and NPV under a stated prevalence; profile likelihood for net benefit, interventions avoided and
-    NNS (`stakes.inference.profile_interval`). Fractional weights and clusters leave fewer effective
-    cases; with clusters, Student's t replaces the normal distribution.
+    NNS (`stakes.inference.profile_interval`). A test that treats nobody is what net benefit is
+    measured from, and one that treats everybody what interventions avoided are: these are zero
+    whatever the cases, and so are both bounds. Fractional weights and clusters leave fewer
+    effective cases; with clusters, Student's t replaces the normal distribution.
 
     Parameters
     ----------
@@ -166,6 +168,7 @@ _PREDICTIVE: dict[str, Callable[[Counts], FloatArray]] = {
     "PPV": precision,
     "NPV": negative_predictive_value,
 }
+_REFERENCES = {"net benefit": 0, "interventions avoided": 1}  # zero if it is always decided so
 _RATIOS = ("LR+", likelihood_ratio_positive, 1), ("LR−", likelihood_ratio_negative, 0)
 
 
@@ -192,6 +195,9 @@ def _of_test(sample: TestedCases, name: Label, gains: dict[str, Problem]) -> lis
     values |= ratios
     for metric in ("net benefit", "interventions avoided", "true positives"):
         values[metric] = _mean(sample, counts, squares, gains[metric])
+    for metric, place in _REFERENCES.items():
+        if values[metric][0] == 0 and not table.values[:, 1 - place].any():
+            values[metric] = 0.0, (np.zeros(()), np.zeros(()))
     values["NNS"] = _reciprocal(values.pop("true positives"))
     values["NNT"] = _reciprocal(values["PPV"])
     return [metric_row(name, metric, *values[metric]) for metric in CLINICAL_METRICS]

@@ -22,6 +22,7 @@ from stakes.report._systems import System
 
 _CLOSE = 1e-6  # relative tolerance for numbers that are computed again
 _ROUNDING = 1e-12  # of the largest cost, or of 1: by how much a number may lie beside its interval
+_TOTALS = ("total", "total_cost", "total_saving")  # costs of all cases of the volume
 
 #: Fields that hold a share, a number of things or the like: the least and the largest value.
 RANGES: dict[str, tuple[float, float]] = {
@@ -38,12 +39,13 @@ def _ranges(report: Report) -> Iterator[str]:
     if not 0 < assumptions.n_rows < math.inf:
         yield f"assumptions.n_rows must be one or more, not {assumptions.n_rows}"
     most = max((_size(report, system) for system in report.systems), default=0.0)
+    units = {"normalized": 1.0, **dict.fromkeys(_TOTALS, most * (assumptions.volume or 1.0))}
     for where, name, value in _parts(report, "report"):
         low, high = RANGES.get(name, (-math.inf, math.inf))
         if isinstance(value, int | float) and (value < low - _ROUNDING or value > high + _ROUNDING):
             limits = f"between {low:g} and {high:g}" if high < math.inf else "zero or more"
             yield f"{where} must be {limits}, not {value:g}"
-        slack = _ROUNDING * (1.0 if name == "normalized" else most)
+        slack = _ROUNDING * units.get(name, most)
         if isinstance(value, Measured | LimitCheck) and (
             value.low > value.value + slack or value.value > value.high + slack
         ):
@@ -92,9 +94,14 @@ def _costs(report: Report) -> Iterator[str]:
 
 
 def _size(report: Report, system: System) -> float:
-    """The magnitude of the numbers whose sum a cost is."""
+    """The magnitude of the numbers whose sum a cost is.
+
+    Costs of single cases may cancel in their sum, but not in the width of its interval.
+    """
     sums = report.problem.costs if system.spent is None else system.spent
-    return float(np.abs(sums).max(initial=0.0)) + abs(system.running_cost)
+    width = system.cost.high - system.cost.low
+    spread = width if system.spent is not None and math.isfinite(width) else 0.0
+    return float(np.abs(sums).max(initial=0.0)) + abs(system.running_cost) + spread
 
 
 def _counted_cost(report: Report, system: System) -> float:

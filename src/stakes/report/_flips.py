@@ -282,9 +282,8 @@ def _moves(report: ReportLike) -> Iterator[tuple[MovedNumber, _Place]]:
         for d, decision in enumerate(problem.decisions):
             name, value = f"cost of {decision} for {label}", float(problem.costs[k, d])
             yield MovedNumber(name, value, bounds, steps), _cost_place(report, k, d)
-    two = len(prior) == 2
     for k, label in enumerate(problem.classes):
-        if k > 0 or not two:
+        if k > 0 or len(prior) > 2:  # of two classes one prior determines both; one has no other
             bounds = 2e-4, 1 - 2e-4
             move = MovedNumber(f"prior of {label}", prior[k], bounds, _PRIOR_STEPS, odds=True)
             yield move, _prior_place(report, k)

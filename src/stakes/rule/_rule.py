@@ -409,7 +409,7 @@ class Rule(Value):
         if self.takes == DECISIONS:
             return "takes decisions"
         if self.problem.n_classes != 2:
-            return f"has {self.problem.n_classes} classes"
+            return f"has {self.problem.n_classes} class{'es' * (self.problem.n_classes > 1)}"
         if self.map is not None and not self.map.monotone:
             return f"has a map of the kind {self.map.kind}"
         if self.threshold is None and self.problem.columns:

@@ -14,11 +14,13 @@ from stakes.tally.counts import Counts
 from stakes.tally.joint_counts import JointCounts
 from stakes.tally.joint_scores import JointScores
 from stakes.tally.loss_moments import LossMoments
-from stakes.tally.read_rows import Labelled, read_rows, refuse_too_many
+from stakes.tally.read_rows import MOST_CELLS, ROUND, Labelled, read_rows, refuse_too_many
 from stakes.tally.score_table import ScoreTable, two_classes
 from stakes.tally.sorted_runs import SortedRuns
 
 __all__ = [
+    "MOST_CELLS",
+    "ROUND",
     "BinSums",
     "Bins",
     "BitGrid",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.tally.bucket_sort import Keys, blocks, in_order, sorted_keys
-from stakes.tally.read_rows import Rows, cell_sums, refuse_too_many
+from stakes.tally.read_rows import ROUND, Rows, cell_sums, refuse_too_many
 
 SignedCases = npt.NDArray[np.complex128]  # the score, and the weight, whose sign is the class
 _ONE = np.uint64(1)
@@ -141,7 +141,7 @@ def _grouped(rows: Rows) -> tuple[FloatArray, FloatArray]:
     order = np.argsort(values)
     ordered = values[order]
     starts = np.flatnonzero(np.concatenate([[True], ~_repeated(ordered)]))
-    refuse_too_many(len(rows.groups or ()), 2 * starts.size)
+    refuse_too_many(len(rows.groups or ()), 2 * starts.size, ROUND)
     rank = np.empty(values.size, dtype=np.intp)
     rank[order] = np.repeat(np.arange(starts.size), np.diff(starts, append=values.size))
     return ordered[starts] + 0.0, cell_sums(rows, rank * 2 + label, (starts.size, 2))

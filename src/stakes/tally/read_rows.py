@@ -13,7 +13,15 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
 
-_MOST_CELLS = 1 << 26  # half a gibibyte of weights
+MOST_CELLS = 1 << 26  # half a gibibyte of weights
+MERGE = (
+    "Put whole clusters together, as in clusters % 50_000 where they are whole numbers (of so many "
+    "groups intervals are as good), or pass fewer models at a time."
+)
+ROUND = (
+    "Round the scores, or name fewer groups; clusters of scores belong in "
+    "stakes.tally.JointScores.from_scores(…, clusters=…)."
+)
 _LARGEST_CODE = 1 << 62  # twice a code below this, plus one, is still an int64
 _BLOCK = 1 << 15  # rows that are counted at a time, so that they stay in the cache
 _DENSE_CELLS = 1 << 20  # up to this many cells, counting is faster than sorting
@@ -114,24 +122,25 @@ def read_rows(
     return Rows(parts, weight, groups.codes, groups.labels)
 
 
-def refuse_too_many(groups: int, cells: int) -> None:
+def refuse_too_many(groups: int, cells: int, remedy: str = MERGE) -> None:
     """Refuse a tally by groups that would not fit into memory, before it is made.
 
     Parameters
     ----------
     groups : number of groups
     cells : cells of each group
+    remedy : what to do about it
 
     Examples
     --------
     >>> refuse_too_many(groups=10, cells=1000)
     """
-    if groups * cells > _MOST_CELLS:
+    if groups * cells > MOST_CELLS:
         raise InputError(
-            f"by or clusters must leave a tally that fits into memory; {groups:,} groups of "
-            f"{cells:,} cells each take {8e-9 * groups * cells:.2g} GB. Round the scores or name "
-            f"fewer groups; clusters of scores belong in tally.JointScores.from_scores(…, "
-            f"clusters=…)."
+            f"clusters or by must leave a tally that fits into memory; {groups:,} of them, each of "
+            f"{cells:,} numbers, take {8e-9 * groups * cells:.2g} GB, where "
+            f"{8e-9 * MOST_CELLS:.2g} is the most.",
+            remedy=remedy,
         )
 
 
