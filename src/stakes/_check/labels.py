@@ -37,7 +37,7 @@ from stakes._check.kinds import (
     those,
     writable,
 )
-from stakes._check.strange_labels import UNLABELLED, for_no_class, for_no_decision, is_blank
+from stakes._check.strange_labels import for_missing, for_no_class, for_no_decision, is_blank
 from stakes.errors import InputError
 
 _MOST = 2**63 - 1  # the largest number that arrays of signed numbers hold
@@ -46,7 +46,6 @@ _MOST_LABELS = 1_000_000  # far more than a table of costs can have
 _INCOMPARABLE = TypeError, ValueError, ArithmeticError  # pandas.NA; a signalling Decimal
 _FEW = 1000  # distinct objects up to which these are checked instead of every row
 _CLOSE = 30  # range of integers up to which all of them are labels, even those that do not occur
-_TRUTHS = "y_true", "y"  # arguments that hold true classes, whose gaps may hide cases of one class
 _ONE_EACH = "Pass a list or an array of one dimension."
 
 
@@ -252,8 +251,7 @@ def _labelled(name: str, values: object, remedy: str) -> npt.NDArray[Any]:
     if absent.size:
         raise InputError(
             f"{name} must hold a label for every case; {those(absent.size, array.size)} missing "
-            f"(None, nan), the first at position {absent[0]}. "
-            f"{UNLABELLED if name in _TRUTHS else 'Remove these cases first.'}",
+            f"(None, nan), the first at position {absent[0]}. {for_missing(name)}",
             argument=name,
         )
     return array if array.dtype.kind in "biufUO" else array.astype(object)
@@ -325,12 +323,11 @@ def codes(
         first = python_value(array[unknown[0]])
         twin = next((label for label in names if str(label) == str(first)), None)
         hint = f" {first!r} and {twin!r} are different labels." if twin is not None else ""
-        remedy = "Rename them, or add them to the problem."
-        remedy = UNLABELLED if name in _TRUTHS and is_blank(first) else remedy
+        other = "Rename them, or add them to the problem."
+        remedy = advise(first) or (for_missing(name) if is_blank(first) else other)
         raise InputError(
             f"{name} must hold labels among {listed(names)}; {those(unknown.size, array.size)} "
-            f"none of these, the first being {first!r} at position {unknown[0]}.{hint} "
-            f"{advise(first) or remedy}",
+            f"none of these, the first being {first!r} at position {unknown[0]}.{hint} {remedy}",
             argument=name,
         )
     return cast(IntArray, frozen(result))

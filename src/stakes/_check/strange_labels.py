@@ -29,6 +29,11 @@ UNLABELLED = (
 )
 
 
+def for_missing(name: str) -> str:
+    """What to do about labels that are missing in an argument."""
+    return UNLABELLED if name in ("y_true", "y") else "Remove these cases first."
+
+
 def is_blank(label: object) -> bool:
     """Whether a label is missing, or a text of nothing but blanks.
 

@@ -274,6 +274,7 @@ class LazyModel:
             deployed_losses=moved,
             moving=self.moving,
             predicted=predicted,
+            named=self.predictions.classes is not None,
             off_sum=self.off_sum,
         )
 

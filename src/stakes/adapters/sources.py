@@ -62,10 +62,10 @@ class RowArrays:
     ) -> RowArrays:
         """The arrays of `Columns.read`, `Columns.labels` and `Columns.groups`, by their keys."""
         known = {**numbers, **labels}
-        models = {name: type(each)(known["models", name]) for name, each in columns.models.items()}
+        models = columns.models.items()
         return cls(
             known["y_true", ""],
-            models,
+            {name: replace(model, values=known["models", name]) for name, model in models},
             known.get(("weights", "")),
             {column: groups[column] for column in columns.by} or None,
             groups.get(columns.clusters or ""),

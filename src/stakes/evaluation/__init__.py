@@ -3,7 +3,7 @@
 Defaults that carry meaning live here only, and the report prints those that were used.
 """
 
-from stakes.evaluation.backwards import leads_in_sample
+from stakes.evaluation.backwards import leads_in_sample, order_in_sample
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.case_charges import MOST_TERMS, Charges, charges_of
 from stakes.evaluation.cases import (
@@ -20,6 +20,7 @@ from stakes.evaluation.cases import (
     refuse_unknown,
 )
 from stakes.evaluation.changes import Changes, changes_between
+from stakes.evaluation.column_order import FLOOR
 from stakes.evaluation.cross_fitted import CrossFitted
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, rules_by_system, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
@@ -49,6 +50,7 @@ from stakes.evaluation.tally_rows import CLASS_BINS, decided_by_rules, hardness_
 
 __all__ = [
     "CLASS_BINS",
+    "FLOOR",
     "KEY_FOLDS",
     "LARGEST_COST",
     "LIBRARIES",
@@ -82,6 +84,7 @@ __all__ = [
     "mean_losses",
     "no_decision",
     "no_move",
+    "order_in_sample",
     "pair_counts",
     "priced_on_all",
     "read_cases",

@@ -33,6 +33,8 @@ _FEW_CLUSTERS = 6  # below, intervals rest on normal cluster effects: see `profi
 _MOST_NAMED = 3  # classes that a caveat lists
 _SHIFT = 1.25  # ratio of the odds of a class, prior to data, from which a caveat is due
 _WRITTEN = 1.5e-3  # by how much three posteriors written with three decimals may miss one
+_NAMED = "In Python, Posteriors(values, classes=model.classes_) takes them by name."
+_UNTIL = "Nothing that it decides is deployed until its classes are named."
 _COSTLY = 0.05  # share of the cost due to bad calibration, from which a caveat is due
 
 
@@ -47,7 +49,8 @@ def caveats_of(
     """All caveats that apply; a tuned threshold matters only where the verdict deploys it."""
     best = next((system for system in systems if system.name == verdict.cheapest), None)
     return (
-        *_backwards(models, evidence.problem),
+        *_other_order(evidence),
+        *_backwards(models, evidence),
         *_prior_mismatch(evidence, systems),
         *_small_classes(evidence),
         *(() if best is None else _tuned_threshold(best)),
@@ -83,10 +86,29 @@ def _many_systems(evidence: Evidence, costs: SampledCosts) -> Iterator[Caveat]:
         )
 
 
-def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[Caveat]:
+def _other_order(evidence: Evidence) -> Iterator[Caveat]:
+    """Models whose posteriors fit the classes better in another order of the columns."""
+    for tallied in evidence.models:
+        if (order := tallied.order) is None:
+            continue
+        moved = np.flatnonzero(order.moved)
+        pairs = [f"{order.columns[k] + 1} for {evidence.problem.classes[k]}" for k in moved]
+        more = f" and {moved.size - _MOST_NAMED} more" * (moved.size > _MOST_NAMED)
+        yield Caveat(
+            "order of classes",
+            f"The posteriors of {tallied.model} fit the classes clearly better in another order: "
+            f"column {', '.join(pairs[:_MOST_NAMED])}{more} (log loss of these classes "
+            f"{number(order.reordered, 3)} in place of {number(order.as_given, 3)}). Columns must "
+            f"be in the order of the problem's classes. {_NAMED} {_UNTIL}",
+        )
+
+
+def _backwards(models: tuple[ModelQuality, ...], evidence: Evidence) -> Iterator[Caveat]:
     """Models that rank backwards, usually because of the order of columns or the sign of scores."""
+    problem = evidence.problem
     for model in models:
-        if model.backwards is None:
+        tallied = evidence.model(model.model)
+        if model.backwards is None or tallied.order is not None:
             continue
         text = f"{model.model} ranks backwards"
         if model.auc is not None:
@@ -96,12 +118,15 @@ def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[C
                 f": its posteriors of {model.backwards} are lower for cases of that class than for "
                 f"the others"
             )
-        if model.kind == POSTERIORS:
+        if tallied.named:
+            asked = (
+                "its classes are named, so that the model itself must be at fault: find out why."
+            )
+        elif model.kind == POSTERIORS:
             single = f"a single column must be the probability of {problem.classes[1]}, and several"
             asked = (
                 f"{single if problem.n_classes == 2 else 'columns'} must be in the order of the "
-                f"problem's classes. In Python, Posteriors(values, classes=model.classes_) takes "
-                f"them by name."
+                f"problem's classes. {_NAMED}" + f" {_UNTIL}" * (model.model in evidence.misordered)
             )
         else:
             asked = (
@@ -202,7 +227,7 @@ def _miscalibration(
     """Models whose miscalibration clearly costs something, and a large share of their cost."""
     spent = {system.name: system.cost for system in systems}
     for model in models:
-        if model.backwards is not None:
+        if model.backwards is not None or evidence.model(model.model).order is not None:
             continue  # advice to recalibrate would hide that columns are in the wrong order
         by_rule = evidence.systems_by_rule(model.model)
         as_is, repaired = by_rule.get(MOVED, by_rule.get(BAYES)), by_rule.get(RECALIBRATED)

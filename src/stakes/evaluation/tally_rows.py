@@ -18,6 +18,7 @@ from stakes.errors import InputError
 from stakes.evaluation.backwards import class_leads
 from stakes.evaluation.case_charges import Charges, charges_of, weighted_terms
 from stakes.evaluation.cases import Cases
+from stakes.evaluation.column_order import ColumnOrder, better_order
 from stakes.evaluation.decision_rules import DecisionRule, rules_by_system, rules_of
 from stakes.evaluation.evidence import (
     FEW_SOURCES,
@@ -318,11 +319,20 @@ def _tallies(model: Predictions, cases: Cases) -> ModelTallies:
         leads=None
         if model.posteriors is None or table is not None
         else class_leads(model.posteriors, cases),
+        named=model.named,
+        order=_order(model, cases),
         off_sum=model.off_sum,
         term_sums=_term_sums(model, cases),
         class_bins=_class_bins(model.posteriors, cases),
         recalibrated_bins=_class_bins(_for_shares(model.recalibrated, cases), cases),
     )
+
+
+def _order(model: Predictions, cases: Cases) -> ColumnOrder | None:
+    """Of two classes, ranks say whether columns are in order."""
+    if model.posteriors is None or model.named or cases.problem.n_classes == 2:
+        return None
+    return better_order(model.posteriors, cases)
 
 
 def _for_shares(posteriors: FloatArray | None, cases: Cases) -> FloatArray | None:

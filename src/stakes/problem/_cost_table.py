@@ -101,7 +101,7 @@ def from_mapping(
     """Labels and rows of a mapping class → decision → cost.
 
     Decisions whose order is not stated stand in that of the first row, or else in that of the
-    classes, where each class has a decision of its own; see `in_class_order`.
+    classes, where each class has a decision of its own; see `by_suited_class`.
     """
     rows_of = _check.labels("classes", table if classes is None else classes)
     rows = _check.by_label("costs", table, rows_of)
@@ -114,13 +114,13 @@ def from_mapping(
     names = _check.labels("decisions", written_first if decisions is None else decisions)
     cells = [_check.by_label("costs", row, names) for row in rows]
     if decisions is None:
-        order = in_class_order(cells, gains=gains)
+        order = by_suited_class(cells, gains=gains)
         names = tuple(names[d] for d in order)
         cells = [[row[d] for d in order] for row in cells]
     return rows_of, names, cells
 
 
-def in_class_order(cells: list[list[Any]], *, gains: bool = False) -> list[int]:
+def by_suited_class(cells: list[list[Any]], *, gains: bool = False) -> list[int]:
     """The order of the decisions in which each class has the one that suits it at its own place.
 
     That is the cheapest decision of the class, or with `gains` the one of the largest gain. The

@@ -13,7 +13,7 @@ from stakes._check import Label
 from stakes._files import write_whole
 from stakes.errors import InputError
 from stakes.problem._belief import negated_cell
-from stakes.problem._cost_table import LARGEST, in_class_order
+from stakes.problem._cost_table import LARGEST, by_suited_class
 from stakes.problem._limit import Limit
 
 _KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers", "limits"}
@@ -75,7 +75,7 @@ def _costs(
     costs = [_row(path, _text(label), row, decisions, sign) for label, row in pairs]
     if stated is not None:
         return decisions, costs
-    order = in_class_order(costs)
+    order = by_suited_class(costs)
     return [decisions[d] for d in order], [[row[d] for d in order] for row in costs]
 
 

@@ -51,10 +51,11 @@ class Problem(Charged):
     ----------
     costs : array_like of shape (K, M), or mapping class → decision → cost
         Rows are true classes, columns are decisions. A mapping settles orientation and labels by
-        name, whatever the order in which its rows list the decisions. Negative costs are gains. Costs lie within 1e100 of zero. Text is an expression of
-        columns that every case has: numbers, names, ``column["odd name"]``, + − * /, comparisons,
-        and, or, not, min, max, abs and where(condition, then, otherwise). An uncertain cost is a
-        distribution, such as `Between(80, 300)` or a frozen one of SciPy.
+        name, whatever the order in which its rows list the decisions. Negative costs are gains.
+        Costs lie within 1e100 of zero. Text is an expression of columns that every case has:
+        numbers, names, ``column["odd name"]``, + − * /, comparisons, and, or, not, min, max, abs
+        and where(condition, then, otherwise). An uncertain cost is a distribution, such as
+        `Between(80, 300)` or a frozen one of SciPy.
     classes, decisions : sequence of str, int or bool, optional
         By default 0, 1, …; decisions are the classes when there are as many of them. Those of a
         mapping stand in the order of its first row, or, where each class is suited by another
