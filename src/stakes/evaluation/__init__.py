@@ -20,7 +20,7 @@ from stakes.evaluation.cases import (
     refuse_unknown,
 )
 from stakes.evaluation.changes import Changes, changes_between
-from stakes.evaluation.column_order import FLOOR
+from stakes.evaluation.column_order import FLOOR, better_order
 from stakes.evaluation.cross_fitted import CrossFitted
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, rules_by_system, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
@@ -71,6 +71,7 @@ __all__ = [
     "PairsOf",
     "Predictions",
     "ReportOptions",
+    "better_order",
     "changes_between",
     "charges_of",
     "decided_by_rules",

@@ -33,7 +33,10 @@ _FEW_CLUSTERS = 6  # below, intervals rest on normal cluster effects: see `profi
 _MOST_NAMED = 3  # classes that a caveat lists
 _SHIFT = 1.25  # ratio of the odds of a class, prior to data, from which a caveat is due
 _WRITTEN = 1.5e-3  # by how much three posteriors written with three decimals may miss one
-_NAMED = "In Python, Posteriors(values, classes=model.classes_) takes them by name."
+_NAMED = (
+    "In Python, Posteriors(values, classes=model.classes_) takes them by name; in files, so do "
+    "columns that are named after the classes."
+)
 _UNTIL = "Nothing that it decides is deployed until its classes are named."
 _COSTLY = 0.05  # share of the cost due to bad calibration, from which a caveat is due
 
