@@ -212,7 +212,7 @@ def test_a_single_column_that_is_stated_for_the_first_class_is_refused():
 
 def test_displays_refuse_another_order_of_three_classes():
     pytest.importorskip("matplotlib")
-    from stakes.displays import ReliabilityDisplay, CapacityDisplay
+    from stakes.displays import CapacityDisplay, ReliabilityDisplay
 
     y, rows = sorted_columns()
     for display in (

@@ -100,11 +100,11 @@ FLOORS: dict[str, str] = {
         "reliability_display systems_display threshold_display"
     ),
     "evaluation": (
-        "sentences cases running_costs decision_rules folds case_charges column_order predictions "
-        "limited_rules evidence cross_fitted beliefs report_options limit_checks backwards "
-        "score_bins cost_intervals flips joint_bins baseline changes information remade_decisions "
-        "miscalibration tally_rows moved_limits metric_picks verdict_words verdict "
-        "slice_costs quality caveats build_report evaluate_rows"
+        "sentences cases running_costs decision_rules folds case_charges column_order "
+        "predictions limited_rules evidence cross_fitted beliefs report_options limit_checks "
+        "backwards score_bins cost_intervals flips joint_bins baseline changes information "
+        "remade_decisions miscalibration column_ranks tally_rows moved_limits metric_picks "
+        "verdict_words verdict slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
         "tally_checks estimate effective_cases sampling tilted_shares likelihood normals mcnemar "

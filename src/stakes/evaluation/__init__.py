@@ -21,11 +21,13 @@ from stakes.evaluation.cases import (
 )
 from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.column_order import FLOOR, better_order
+from stakes.evaluation.column_ranks import column_ranks
 from stakes.evaluation.cross_fitted import CrossFitted
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, rules_by_system, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import (
     RULES,
+    ColumnRank,
     Evidence,
     JointSample,
     ModelTallies,
@@ -61,6 +63,7 @@ __all__ = [
     "Cases",
     "Changes",
     "Charges",
+    "ColumnRank",
     "CrossFitted",
     "DecisionRule",
     "Evidence",
@@ -74,6 +77,7 @@ __all__ = [
     "better_order",
     "changes_between",
     "charges_of",
+    "column_ranks",
     "decided_by_rules",
     "evaluate",
     "fold_of_key",

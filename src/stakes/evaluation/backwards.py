@@ -160,7 +160,7 @@ def backwards_class(
 
     classes = evidence.problem.classes
     if area is not None:
-        blind = ndtri((1 + LEVEL) / 2) * _blind_error(evidence.sample)
+        blind = ndtri((1 + LEVEL) / 2) * blind_error(evidence.sample, 1)
         high = np.fmax(area.high, area.value + blind)
         return classes[1] if high < 0.5 else None
     if tallied.leads is None:
@@ -171,15 +171,18 @@ def backwards_class(
     return classes[int(np.nanargmin(upper))] if (upper < -_ROUNDING).any() else None
 
 
-def _blind_error(sample: JointSample) -> float:
-    r"""Standard error of the AUC of uninformative scores, after Mann and Whitney (1947).
+def blind_error(sample: JointSample, k: int) -> float:
+    r"""Standard error of the AUC of uninformative scores of class k against the rest.
+
+    After Mann and Whitney (1947):
 
     .. math:: \sqrt{\frac{n_0 + n_1 + 1}{12\, n_0 n_1}}
 
     Cases of unequal weight count as their effective number within a class (Kish): the squared sum
     of weights over the sum of squares. So do clusters, whose cases are treated as copies of one.
     """
-    masses, (squares, _) = _sample_sums(sample)
+    masses, squares = _sample_sums(sample)
+    mass = masses.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        sizes = masses.sum(axis=0) ** 2 / squares
+        sizes = np.array([mass[k], mass.sum() - mass[k]]) ** 2 / squares[:, k]
         return float(np.sqrt((sizes.sum() + 1) / (12 * sizes.prod())))

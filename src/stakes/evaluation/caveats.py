@@ -8,6 +8,7 @@ import numpy as np
 
 from stakes._text import number, percent, whole_percent
 from stakes.evaluation.case_charges import LARGE_SHARE, TOP_CASES, few_cases
+from stakes.evaluation.column_ranks import telling_columns
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.flips import MOST_COSTS, are_bounded, n_costs
 from stakes.evaluation.miscalibration import Miscalibration
@@ -54,6 +55,7 @@ def caveats_of(
     return (
         *_other_order(evidence),
         *_backwards(models, evidence),
+        *_known_too_late(evidence),
         *_prior_mismatch(evidence, systems),
         *_small_classes(evidence),
         *(() if best is None else _tuned_threshold(best)),
@@ -137,6 +139,19 @@ def _backwards(models: tuple[ModelQuality, ...], evidence: Evidence) -> Iterator
                 f"not."
             )
         yield Caveat("ranks backwards", f"{text}; {asked}")
+
+
+def _known_too_late(evidence: Evidence) -> Iterator[Caveat]:
+    """Columns of costs that predict a class better than the models, and may be known too late."""
+    for rank in telling_columns(evidence):
+        yield Caveat(
+            "column known too late",
+            f"The column {rank.column} of the costs predicts {rank.label} better than any model: "
+            f"alone its AUC is {number(rank.area, 3)}, that of {rank.model} is "
+            f"{number(rank.best, 3)}. If it is known only after the decision, decisions here are "
+            f"made by what nobody will know, and the report misleads: state costs by what is known "
+            f"when it is made. If it is known by then, give it to the models.",
+        )
 
 
 def _prior_mismatch(evidence: Evidence, systems: tuple[System, ...]) -> Iterator[Caveat]:

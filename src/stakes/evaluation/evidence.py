@@ -184,6 +184,22 @@ class FoldCosts(NamedTuple):
     weights: FloatArray  # (K,)
 
 
+class ColumnRank(NamedTuple):
+    """How well a column of the costs tells a class from the others, and the best model at that.
+
+    Examples
+    --------
+    >>> ColumnRank("loss", "fraud", 0.97, "forest", 0.81).area
+    0.97
+    """
+
+    column: str
+    label: Label
+    area: float  # under the ROC curve, at least ½: the column may speak for the class or against it
+    model: str
+    best: float  # the same of the model
+
+
 @record
 class Evidence:
     """Everything that a report is made from.
@@ -223,6 +239,7 @@ class Evidence:
     unaided: frozenset[str] | None = None  # what needs no model and keeps the limits; None: all
     pairs: PairsOf | None = None  # None with clusters, fractional weights, limits or case costs
     most_sources: int = FEW_SOURCES  # of decisions whose pairs are counted; more where that is fast
+    column_ranks: tuple[ColumnRank, ...] = ()  # how well columns of the costs tell the classes
     # Models whose columns seem to be in another order than the classes; see `ordered_models`.
     misordered: frozenset[str] = frozenset()
 

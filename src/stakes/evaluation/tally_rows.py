@@ -19,6 +19,7 @@ from stakes.evaluation.backwards import class_leads
 from stakes.evaluation.case_charges import Charges, charges_of, weighted_terms
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.column_order import ColumnOrder, better_order
+from stakes.evaluation.column_ranks import ranks_of_rows
 from stakes.evaluation.decision_rules import DecisionRule, rules_by_system, rules_of
 from stakes.evaluation.evidence import (
     FEW_SOURCES,
@@ -111,6 +112,7 @@ def evidence_of(
         coverage=dict(_coverages(listed, decided, cases)),
         pairs=_pairs(cases, predictions, decided),
         most_sources=_most_sources(cases.truth.size),
+        column_ranks=ranks_of_rows(cases, predictions, models),
     )
 
 
