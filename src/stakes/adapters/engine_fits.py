@@ -143,7 +143,11 @@ class EngineFits:
             self.class_sums[model.name] = sums
             if not tallied.tallies.named:
                 self.unnamed[model.name] = model, live
-            tallies = replace(tallied.tallies, class_bins=bins, recalibrated_bins=repaired)
+            _, total, squares = sums.leads  # p² is p for 0 and 1 alone
+            certain = bool(np.allclose(total, squares, rtol=1e-12, atol=0))
+            tallies = replace(
+                tallied.tallies, class_bins=bins, recalibrated_bins=repaired, certain=certain
+            )
             tallied = replace(tallied, tallies=tallies)
         self.tallied[model.name] = tallied
 

@@ -204,7 +204,9 @@ class LazyModel:
             return Tallied(tallies, None)
         table = bins.table(self.problem.classes)
         deployed, shift = self.deployed(table), bins.auc_shift
-        return Tallied(replace(tallies, table=table, deployed=deployed, auc_shift=shift), bins)
+        certain = tallies.kind == POSTERIORS and bool(np.isin(table.scores, (0.0, 1.0)).all())
+        tallies = replace(tallies, table=table, deployed=deployed, certain=certain)
+        return Tallied(replace(tallies, auc_shift=shift), bins)
 
     @property
     def weighs(self) -> bool:

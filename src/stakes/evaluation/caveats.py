@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from stakes._check import Labels
 from stakes._text import number, percent, whole_percent
 from stakes.evaluation.case_charges import LARGE_SHARE, TOP_CASES, few_cases
 from stakes.evaluation.column_ranks import telling_columns
@@ -60,6 +61,7 @@ def caveats_of(
         *_small_classes(evidence),
         *(() if best is None else _tuned_threshold(best)),
         *_broken_limits(systems),
+        *_certain(evidence),
         *_sums(evidence.models),
         *_miscalibration(models, systems, costs, miscalibrations, verdict, evidence),
         *_unchecked(evidence, miscalibrations),
@@ -220,6 +222,23 @@ def _tuned_threshold(best: System) -> Iterator[Caveat]:
             f"The threshold of {best.name} was chosen on the same cases that measure its cost: "
             f"once deployed it will cost more. Choose it on other cases, or pass a calibrator.",
         )
+
+
+def _certain(evidence: Evidence) -> Iterator[Caveat]:
+    """Posteriors of 0 and 1 alone, which may be decisions in disguise."""
+    for tallied in evidence.models:
+        if tallied.certain:
+            yield Caveat(
+                "certain posteriors",
+                f"The posteriors of {tallied.model} are all 0 or 1, and were read as probabilities "
+                f"that are certain: the costs have no say in what follows from them. If they are "
+                f"decisions, pass Decisions(labels), each one of "
+                f"{_few(evidence.problem.decisions)}.",
+            )
+
+
+def _few(labels: Labels) -> str:
+    return ", ".join(map(str, labels[:_MOST_NAMED])) + ", …" * (len(labels) > _MOST_NAMED)
 
 
 def _sums(models: tuple[ModelTallies, ...]) -> Iterator[Caveat]:

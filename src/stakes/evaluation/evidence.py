@@ -149,6 +149,7 @@ class ModelTallies:
     leads: FloatArray | None = None  # (2, K), of posteriors as they came, where there is no table
     named: bool = False  # whether the caller said which class each column belongs to
     order: ColumnOrder | None = None  # that fits clearly better, of three classes or more
+    certain: bool = False  # whether all posteriors are 0 or 1
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
     # Sums (E + 1, 2, T) of the terms of the costs between edges (E,) of the scores of the table
     term_sums: Callable[[FloatArray], FloatArray] | None = None

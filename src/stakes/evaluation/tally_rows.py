@@ -55,6 +55,7 @@ _NO_FOLDS = (
 )
 
 CLASS_BINS = 10  # bins of the probability of each class
+_FIRST = 1000  # rows that settle most questions about all
 _MOST_SOURCES = 128  # of decisions whose pairs are counted
 _VISITS = 100_000_000  # of cases, to count all pairs: about a second
 _OFF = 1 + 0.381966 / BitGrid.RUN  # moves the edges of bins away from round numbers
@@ -323,10 +324,19 @@ def _tallies(model: Predictions, cases: Cases) -> ModelTallies:
         else class_leads(model.posteriors, cases),
         named=model.named,
         order=_order(model, cases),
+        certain=model.posteriors is not None and _is_certain(model.posteriors),
         off_sum=model.off_sum,
         term_sums=_term_sums(model, cases),
         class_bins=_class_bins(model.posteriors, cases),
         recalibrated_bins=_class_bins(_for_shares(model.recalibrated, cases), cases),
+    )
+
+
+def _is_certain(posteriors: FloatArray) -> bool:
+    """Whether all posteriors are 0 or 1; a look at the first row is enough for most."""
+    return all(
+        bool(((part == 0) | (part == 1)).all())
+        for part in (posteriors[:1], posteriors[:_FIRST], posteriors)
     )
 
 
