@@ -78,7 +78,7 @@ FLOORS: dict[str, str] = {
         "pandas_columns sources class_columns checked_columns cluster relations duck expressions "
         "lazy zoom_bins streamed_scores frame_rows frame_tallies map_columns lazy_decisions "
         "case_costs lazy_models newton_sums class_maps refits joint_decisions engine_fits "
-        "engine_evidence report_on"
+        "engine_evidence unused_columns report_on"
     ),
     "audit": (
         "metric utility_space compliance suitability against_yield disagreement implied_costs "
@@ -103,8 +103,8 @@ FLOORS: dict[str, str] = {
         "sentences cases running_costs decision_rules folds case_charges column_order "
         "predictions limited_rules evidence cross_fitted beliefs report_options limit_checks "
         "backwards score_bins cost_intervals flips joint_bins baseline changes information "
-        "remade_decisions miscalibration column_ranks tally_rows moved_limits metric_picks "
-        "verdict_words verdict slice_costs quality caveats build_report evaluate_rows"
+        "remade_decisions miscalibration column_ranks tally_rows repeated_values moved_limits "
+        "metric_picks verdict_words verdict slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
         "tally_checks estimate effective_cases sampling tilted_shares likelihood normals mcnemar "

@@ -95,6 +95,12 @@ class FileSource(Source):
 
     # Rows ----------------------------------------------------------------------------------------
 
+    def first(self, columns: Sequence[str], n_rows: int) -> nw.DataFrame[Any]:
+        """Some columns of the first rows of the first file, in memory."""
+        with self.engine_errors():  # where the engine tallied the rows, their order did not matter
+            self.connection.execute("SET preserve_insertion_order = true")
+        return super().first(columns, n_rows)
+
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory.
 

@@ -162,6 +162,14 @@ class Source:
         pairs = ((column, bounds[f"low {column}"], bounds[f"high {column}"]) for column in columns)
         return [column for column, low, high in pairs if low is not None and 0 <= low <= high <= 1]
 
+    def first(self, columns: Sequence[str], n_rows: int) -> nw.DataFrame[Any]:
+        """Some columns of the first rows, in memory."""
+        names = list(dict.fromkeys(columns))
+        if isinstance(self.frame, nw.DataFrame):
+            return self.frame.select(*names).head(n_rows)
+        with self.engine_errors():
+            return self.frame.select(*names).head(n_rows).collect()
+
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory."""
         data = self._collected(*columns.needed(problem))

@@ -46,6 +46,7 @@ from stakes.evaluation.folds import (
 from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import priced_on_all
 from stakes.evaluation.predictions import Predictions
+from stakes.evaluation.repeated_values import RepeatedColumn, repeats_caveat
 from stakes.evaluation.report_options import MOST_REPLICATES, ReportOptions
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 from stakes.evaluation.tally_rows import CLASS_BINS, decided_by_rules, hardness_unit
@@ -73,6 +74,7 @@ __all__ = [
     "ModelTallies",
     "PairsOf",
     "Predictions",
+    "RepeatedColumn",
     "ReportOptions",
     "better_order",
     "changes_between",
@@ -99,6 +101,7 @@ __all__ = [
     "refuse_needless",
     "refuse_scale",
     "refuse_unknown",
+    "repeats_caveat",
     "report_of",
     "rules_by_system",
     "rules_of",
