@@ -33,11 +33,11 @@ from stakes.adapters.data_files import (
     refuse_torn,
     sql_list,
 )
-from stakes.adapters.engine_errors import frame_errors
+from stakes.adapters.engine_errors import frame_errors, without_rows
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.label_texts import Coder, GroupCoder, LabelColumn, text_name
 from stakes.adapters.relations import arrow_blocks, typed, with_inferred, with_types
-from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source, without_rows
+from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source
 from stakes.errors import InputError
 from stakes.problem import Problem
 

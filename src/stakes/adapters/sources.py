@@ -361,13 +361,6 @@ class Source:
         return f"its type is {self.types[column]}"
 
 
-def without_rows(name: str) -> InputError:
-    """The error for data that have columns and no rows."""
-    return InputError(
-        f"{name} must hold at least one row; there are none. Pass data with rows.", argument=name
-    )
-
-
 def frame_source(
     frame: Any, name: str = "the frame", watch: Watch | None = None, argument: str = "frame"
 ) -> Source:

@@ -18,7 +18,7 @@ from stakes.evaluation import Cases, RepeatedColumn, read_cases, repeats_caveat
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, Report
 
-_MOST_ROWS = 20_000  # the first of the frame or file, in which values are looked at
+_MOST_ROWS = 10_000  # the first of the frame or file, in which values are looked at
 _MOST_COLUMNS = 30  # the first of those that may be clusters
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 _FEW, _FEWEST = 1000, 40  # rows of a first look, and the distinct values that it needs
@@ -28,7 +28,7 @@ _SIZE = "size"
 def with_repeats(report: Report, source: Source, columns: Columns, problem: Problem) -> Report:
     """The report, with a caveat where rows that share a value of an unused column are alike.
 
-    The first 20,000 rows are decided by the rule of the cheapest system. Where there are more, a
+    The first 10,000 rows are decided by the rule of the cheapest system. Where there are more, a
     column that looks suspicious in these takes one pass over all, which counts its values.
     """
     unused = _unused(source, columns, problem)

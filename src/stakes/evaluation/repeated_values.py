@@ -117,10 +117,10 @@ def repeats_caveat(
         return None
     # A map for new cases takes a fit to all cases, which is worth it only once something is wrong.
     plain = (s for s in report.systems if (s.model, s.rule) == (best.model, BAYES))
-    first = _Decided(cases, decide(next(plain, best).name), report.assumptions.level)
+    first = _Judged(cases, decide(next(plain, best).name), report.assumptions.level)
     if first.varies and not _large(first.errors(report.verdict.unaided), columns, growth):
         return None
-    sample = _Decided(cases, decide(best.name), report.assumptions.level)
+    sample = _Judged(cases, decide(best.name), report.assumptions.level)
     effects = _large(sample.errors(report.verdict.unaided), columns, growth)
     if not effects:
         return None
@@ -160,7 +160,7 @@ def _bounds(interval: Measured, report: Report) -> str:
 
 
 def _clustered(
-    saving: Measured, sample: _Decided, clusters: IntArray, effect: float, whole: bool
+    saving: Measured, sample: _Judged, clusters: IntArray, effect: float, whole: bool
 ) -> Measured:
     """The interval of the saving with clusters; of more rows than the sample, by the effect."""
     if not whole:
@@ -180,7 +180,7 @@ def _clustered(
 
 
 @record
-class _Decided:
+class _Judged:
     """Cases with the decisions of one system."""
 
     cases: Cases
@@ -200,8 +200,8 @@ class _Decided:
     def saving(self) -> Measured:
         return self.costs.expected_saving(next(iter(self.evidence.rules)))
 
-    def with_clusters(self, clusters: Groups) -> _Decided:
-        return _Decided(replace(self.cases, clusters=clusters), self.codes, self.level)
+    def with_clusters(self, clusters: Groups) -> _Judged:
+        return _Judged(replace(self.cases, clusters=clusters), self.codes, self.level)
 
     @property
     def varies(self) -> bool:
