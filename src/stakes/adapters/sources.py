@@ -164,11 +164,8 @@ class Source:
 
     def first(self, columns: Sequence[str], n_rows: int) -> nw.DataFrame[Any]:
         """Some columns of the first rows, in memory."""
-        names = list(dict.fromkeys(columns))
-        if isinstance(self.frame, nw.DataFrame):
-            return self.frame.select(*names).head(n_rows)
         with self.engine_errors():
-            return self.frame.select(*names).head(n_rows).collect()
+            return self.frame.lazy().select(*dict.fromkeys(columns)).head(n_rows).collect()
 
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory."""
