@@ -114,8 +114,8 @@ def test_the_order_is_the_best_of_all(seed):
     rows = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     rows = rows[:, rng.permutation(4)]
     cases = read_cases(truth, Problem.zero_one(4), None, None, None)
-    found, slow = better_order(rows, cases), slow_order(truth, rows, 4)
-    assert (tuple(range(4)) if found is None else found.columns) == slow
+    order, slow = better_order(rows, cases), slow_order(truth, rows, 4)
+    assert (tuple(range(4)) if order is None else order.columns) == slow
 
 
 def test_log_losses_are_means_over_the_classes_that_move():

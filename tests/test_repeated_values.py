@@ -135,7 +135,7 @@ def test_the_design_effect_is_the_ratio_of_plain_sums(numbers):
     rng = np.random.default_rng(4)
     codes = rng.integers(0, 150, 900)
     off = rng.normal(size=150)[codes] + rng.normal(size=900)
-    values = codes * 3.0 if numbers else None
+    values = (codes * 3.0).astype(np.float64) if numbers else None
     effect, error = design_effect(off, RepeatedColumn(codes, values))
     assert effect == pytest.approx(slow_effect(off, codes, values))
     pairs = sum(
@@ -210,7 +210,7 @@ def random_frame(rng: np.random.Generator) -> Any:
 
 def test_independent_rows_are_hardly_ever_said_to_be_alike():
     """Of 60 random frames; 200 of them gave none."""
-    rng, said = np.random.default_rng(8), 0
+    rng, n_caveats = np.random.default_rng(8), 0
     for _ in range(60):
-        said += len(repeats(report_on(random_frame(rng), replicates=2)))
-    assert said <= 1
+        n_caveats += len(repeats(report_on(random_frame(rng), replicates=2)))
+    assert n_caveats <= 1

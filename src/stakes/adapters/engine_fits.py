@@ -184,7 +184,7 @@ class EngineFits:
         columns, means, shares = (part.tolist() for part in gains)
         rows, truth, weight = model.with_scores(live), nw.col(TRUTH), nw.col(WEIGHT)
         logs = [floored_log(nw.col(name), FLOOR) for name in model.posteriors]
-        pairs = [logs[column] - own for column, own in zip(columns, logs, strict=True)]
+        pairs = [logs[column] - log for column, log in zip(columns, logs, strict=True)]
         off = (by_code(truth, pairs) - by_code(truth, means)) * by_code(truth, shares)
         rows = rows.with_columns((off * weight).alias(_OFF))
         if sample.clusters is not None:
@@ -193,8 +193,8 @@ class EngineFits:
             squared = nw.col(_OFF) * nw.col(_OFF) / (weight if sample.whole else 1.0)
             sums = rows.select(squared.sum().alias(_OFF))
         what = f"the order of the columns of {model.name}"
-        found = np.array(self.passes.later(what, sums.collect)[_OFF], dtype=np.float64)
-        return float((found**2).sum() if sample.clusters is not None else found[0])
+        totals = np.array(self.passes.later(what, sums.collect)[_OFF], dtype=np.float64)
+        return float((totals**2).sum() if sample.clusters is not None else totals[0])
 
     def rules(self, model: LazyModel) -> Iterator[DecisionRule]:
         """Yield the decision rules of a model, with the prices of limits."""

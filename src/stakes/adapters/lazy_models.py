@@ -276,7 +276,7 @@ class LazyModel:
             deployed_losses=moved,
             moving=self.moving,
             predicted=predicted,
-            named=self.predictions.classes is not None,
+            named=isinstance(self.predictions, Posteriors) and self.predictions.is_named,
             off_sum=self.off_sum,
         )
 

@@ -295,10 +295,10 @@ def only_posteriors(
     if named or predictions.is_named or len(classes) == 2:
         return rows
     if (order := better_order(rows, cases)) is not None:
-        found = [classes[order.columns.index(k)] for k in range(len(classes))]
+        better = [classes[order.columns.index(k)] for k in range(len(classes))]
         raise InputError(
             f"columns of {name} must be in the order of the classes, {_first(classes)}; the order "
-            f"{_first(found)} fits clearly better (log loss {order.reordered:.3g} in place of "
+            f"{_first(better)} fits clearly better (log loss {order.reordered:.3g} in place of "
             f"{order.as_given:.3g}). Write Posteriors(values, classes=model.classes_).",
             argument="models",
         )

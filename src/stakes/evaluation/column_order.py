@@ -35,7 +35,7 @@ class ColumnOrder(NamedTuple):
     @property
     def moved(self) -> BoolArray:
         """Which classes have another column in this order, (K,)."""
-        return np.asarray(self.columns) != np.arange(len(self.columns))
+        return np.not_equal(self.columns, np.arange(len(self.columns)))
 
 
 # The variance of the sum of the mean gains of the classes that move, from the column of each class,
@@ -52,6 +52,25 @@ def better_order(rows: FloatArray, cases: Cases) -> ColumnOrder | None:
     and the sum over all columns is the same in any order. So posteriors that hold for other shares
     are not doubted, only those that mistake one class for another. The gain is clear where it
     exceeds what chance may give, by its standard error between cases, or between clusters.
+
+    Parameters
+    ----------
+    rows : posteriors, (n, K)
+    cases : the cases
+
+    Returns
+    -------
+    the order; None where no other is clearly better
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> from stakes.evaluation import read_cases
+    >>> truth = np.arange(90) % 3
+    >>> rows = np.eye(3)[(truth + 1) % 3] * 0.7 + 0.1
+    >>> cases = read_cases(truth, Problem.zero_one(3), None, None, None)
+    >>> better_order(rows, cases).columns
+    (1, 2, 0)
     """
     total = cases.masses.sum(axis=0)
 
@@ -115,8 +134,8 @@ def clear_order(
     known = masses**2 / np.where(squares > 0, squares, 1.0)  # Kish's number of cases
     enough, k = np.flatnonzero(known >= _FEWEST), np.arange(len(table))
     columns = k.copy()
-    classes, found = linear_sum_assignment(-table[np.ix_(enough, enough)].T)
-    columns[enough[classes]] = enough[found]
+    classes, assigned = linear_sum_assignment(-table[np.ix_(enough, enough)].T)
+    columns[enough[classes]] = enough[assigned]
     moved = columns != k
     if not moved.any():
         return None
@@ -126,7 +145,7 @@ def clear_order(
     n_moved, freedom = int(moved.sum()), float((known[moved] - 1).sum())
     doubt = log(_RISK) - n_moved * log(len(table))
     sure = -float(stdtrit(freedom, exp(doubt))) if doubt > _TINY else sqrt(-2 * doubt)
-    given, better = -table[k, k][moved].mean(), -table[columns, k][moved].mean()
-    if given - better <= max(sure * error / n_moved, _MATERIAL):
+    as_given, reordered = -table[k, k][moved].mean(), -table[columns, k][moved].mean()
+    if as_given - reordered <= max(sure * error / n_moved, _MATERIAL):
         return None
-    return ColumnOrder(tuple(columns.tolist()), float(given), float(better))
+    return ColumnOrder(tuple(columns.tolist()), float(as_given), float(reordered))

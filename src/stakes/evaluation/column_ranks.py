@@ -96,10 +96,10 @@ def telling_columns(evidence: Evidence) -> Iterator[ColumnRank]:
 
     ranks, classes = evidence.column_ranks, evidence.problem.classes
     sure = ndtri(1 - 0.05 / 2 / max(len(ranks), 1)) * np.sqrt(2)
-    found: dict[str, ColumnRank] = {}
+    telling: dict[str, ColumnRank] = {}
     for rank in ranks:
         error = blind_error(evidence.sample, classes.index(rank.label))
-        other = found.get(rank.column)
+        other = telling.get(rank.column)
         if rank.area - rank.best > sure * error and (other is None or rank.area > other.area):
-            found[rank.column] = rank
-    yield from found.values()
+            telling[rank.column] = rank
+    yield from telling.values()

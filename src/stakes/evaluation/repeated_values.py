@@ -111,6 +111,22 @@ def repeats_caveat(
     Returns
     -------
     the caveat about the column of the largest design effect; None where there is none
+
+    Examples
+    --------
+    Two hundred customers with ten rows each, which all have the class of their customer:
+
+    >>> from stakes import Problem, evaluate
+    >>> from stakes.evaluation import read_cases
+    >>> problem, customers = Problem.binary(false_alarm=1, miss=3), np.arange(2000) % 200
+    >>> truth = (customers % 3 == 0).astype(int)
+    >>> report = evaluate(truth, np.where(customers % 4 == 0, 0.6, 0.1), problem, calibrator=None)
+    >>> cases = read_cases(truth, problem, None, None, None)
+    >>> columns = {"customer": RepeatedColumn(customers, None)}
+    >>> def decide(system):
+    ...     return (customers % 4 == 0).astype(int)
+    >>> repeats_caveat(report, cases, decide, columns, lambda column: 1.0).kind
+    'repeated values'
     """
     saving, best = report.verdict.saving_over_naive, report.best
     if report.verdict.unaided is None or not saving.low < saving.high:
