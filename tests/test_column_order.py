@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stakes import InputError, Posteriors, Problem, Report, evaluate, evaluate_frame
+from stakes import InputError, Posteriors, Problem, Report, Scores, evaluate, evaluate_frame
 from stakes._check import FloatArray, IntArray
 from stakes.evaluation import better_order, read_cases
 
@@ -75,6 +75,17 @@ def test_only_the_model_in_doubt_is_kept_out():
     assert report.verdict.model == "named"
     assert report.caveats[0].kind == "order of classes"
     assert [system.candidate for system in report.systems] == [False, True]
+
+
+def test_where_no_other_system_could_win_nothing_is_deployed():
+    """Raw scores allow no decision among three; the only other model ranks backwards."""
+    rng = np.random.default_rng(4)
+    truth = (rng.random(300) < 0.3).astype(int)
+    p = np.where(truth == 1, rng.beta(2, 4, 300), rng.beta(4, 2, 300))
+    problem = Problem([[0, 3, 25], [90, 8, 0]])
+    report = evaluate(truth, {"m": p, "raw": Scores(1 - p)}, problem, calibrator=None)
+    assert report.verdict.deploy is None
+    assert "seem to belong to other classes" in report.verdict.reason
 
 
 def test_two_classes_that_rank_backwards_are_treated_alike():

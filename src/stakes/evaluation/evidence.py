@@ -246,8 +246,9 @@ class Evidence:
 
     @property
     def all_misordered(self) -> bool:
-        """Whether the columns of every model seem to be in another order than the classes."""
-        return all(tallied.model in self.misordered for tallied in self.models)
+        """Whether that holds for the columns of every system that could win."""
+        rivals = [rule.model for rule in self.rules.values() if rule.eligible]
+        return bool(self.misordered) and self.misordered.issuperset(rivals)
 
     @property
     def all_break(self) -> bool:

@@ -45,7 +45,7 @@ def without_misordered(evidence: Evidence) -> Evidence:
         if tallied.kind == POSTERIORS and not tallied.named and _is_misordered(tallied, evidence)
     )
     rules = evidence.rules
-    if len(astray) < len(evidence.models):
+    if any(rule.eligible and rule.model not in astray for rule in rules.values()):
         rules = {
             name: replace(rule, eligible=rule.eligible and rule.model not in astray)
             for name, rule in rules.items()
