@@ -24,7 +24,8 @@ import pyarrow.parquet
 
 from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
-from stakes.adapters.checked_columns import checked, posterior_columns
+from stakes.adapters.checked_columns import checked
+from stakes.adapters.class_columns import posterior_columns
 from stakes.adapters.columns import Columns, prediction_columns
 from stakes.adapters.data_files import Files, Format, engine_errors, located
 from stakes.adapters.duck import FileSource, opened_files
@@ -737,9 +738,11 @@ def test_columns_named_after_classes_go_by_name_others_by_place(tmp_path):
     rows = {"y": ["ash"], "p_oak": [0.5], "p_elm": [0.25], "p_ash": [0.25], "a": [0.5], "b": [0.5]}
     with source_of(csv_file(tmp_path, rows)) as source:
         by_name = posterior_columns("p_oak,p_elm,p_ash", source, THREE)
-        assert by_name == ("p_ash", "p_oak", "p_elm")
-        assert posterior_columns("p", source, THREE) == ("p_ash", "p_oak", "p_elm")
-        assert posterior_columns("b,a,p_oak", source, THREE) == ("b", "a", "p_oak")
+        assert by_name.values == ("p_ash", "p_oak", "p_elm")
+        assert by_name.classes == THREE.classes
+        assert posterior_columns("p", source, THREE).values == ("p_ash", "p_oak", "p_elm")
+        bare = posterior_columns("b,a,p_oak", source, THREE)
+        assert (bare.values, bare.classes) == (("b", "a", "p_oak"), None)
 
 
 def test_whole_numbers_are_decisions_only_where_decisions_are_whole_numbers(tmp_path):

@@ -619,7 +619,8 @@ def test_posteriors_that_are_certain_of_a_class_are_not_moved_to_a_prior_that_ru
 
 def test_not_looking_wins_where_it_is_cheaper():
     y, models = two_models()
-    report = few(y, {"bad": 1 - models["good"]}, Problem.zero_one(["no", "yes"]))
+    bad = Posteriors(1 - models["good"], classes=["no", "yes"])
+    report = few(y, {"bad": bad}, Problem.zero_one(["no", "yes"]))
     assert report.verdict.sentences[0].startswith("Deploy none: always deciding no")
     assert report.verdict.saving_over_naive.value < 0
     assert report.verdict.saving_over_naive.high < 0
@@ -630,7 +631,7 @@ def test_not_looking_wins_where_it_is_cheaper():
 
 def test_rules_of_one_model_are_not_its_rivals():
     y, models = two_models()
-    worse = np.clip(1 - models["good"], 0.01, 0.99)
+    worse = Posteriors(np.clip(1 - models["good"], 0.01, 0.99), classes=["no", "yes"])
     report = few(y, {"a": models["good"], "b": worse}, BINARY.with_prior([0.69, 0.31]))
     assert report.verdict.model == "a"
     assert report.verdict.runner_up is not None

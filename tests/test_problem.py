@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from stakes import Counts, InputError, Limit, Problem, expected_cost, normalized_cost
+from stakes import Between, Counts, InputError, Limit, Problem, expected_cost, normalized_cost
 from stakes.measures import balanced_error_rate, error_rate, utility_yield
 
 numbers = st.floats(-100, 100).map(lambda x: round(x, 3))
@@ -94,6 +95,53 @@ def test_a_mapping_settles_orientation_and_labels_by_name():
     assert Problem.from_utilities({"a": {"x": 1, "y": 2}}).costs.tolist() == [[-1, -2]]
 
 
+SWAPPED = [
+    {"well": {"treat": 1, "wait": 0}, "ill": {"wait": 9, "treat": 0}},
+    {"well": {"wait": 0, "treat": 1}, "ill": {"treat": 0, "wait": 9}},
+    {"well": {"treat": "1 + 0 * days", "wait": 0}, "ill": {"wait": "9 * days", "treat": 0}},
+    {"well": {"treat": Between(0.5, 1.5), "wait": 0}, "ill": {"treat": 0, "wait": 9}},
+    {"well": {"ill": 1, "well": 0}, "ill": {"ill": 0, "well": 9}},
+    {"a": {"z": 1, "x": 0, "y": 2}, "b": {"x": 3, "y": 0, "z": 1}, "c": {"y": 5, "z": 0, "x": 9}},
+]
+
+
+@pytest.mark.parametrize("table", SWAPPED)
+def test_rows_that_list_the_decisions_in_any_order_are_settled_by_name(table, tmp_path):
+    """Each class has the decision that suits it at its own place; nothing but the order differs."""
+    problem = Problem(table)
+    at = problem.at(days=1) if problem.columns else problem
+    assert at.costs.argmin(axis=1).tolist() == list(range(problem.n_classes))
+    stated = Problem(table, decisions=problem.decisions)
+    assert problem == stated
+    if not any(isinstance(cost, str | Between) for row in table.values() for cost in row.values()):
+        gains = {k: {d: -cost for d, cost in row.items()} for k, row in table.items()}
+        assert Problem.from_utilities(gains) == problem
+    lines = [
+        f"{k} = {{ {', '.join(f'{d} = {_toml(c)}' for d, c in row.items())} }}"
+        for k, row in table.items()
+    ]
+    (tmp_path / "p.toml").write_text("\n".join(["[costs]", *lines]), encoding="utf-8")
+    assert Problem.from_toml(tmp_path / "p.toml") == problem
+    assert Problem.of(json.loads(json.dumps(problem.plain()))) == problem
+
+
+def _toml(cost: object) -> str:
+    if isinstance(cost, Between):
+        return f"{{ between = [{cost.low}, {cost.high}] }}"
+    return json.dumps(cost)
+
+
+def test_an_order_that_is_stated_or_that_suits_no_class_of_its_own_stays():
+    table = {"well": {"treat": 1, "wait": 0}, "ill": {"wait": 9, "treat": 0}}
+    assert Problem(table, decisions=["treat", "wait"]).decisions == ("treat", "wait")
+    shared = {"well": {"treat": 0, "wait": 1}, "ill": {"wait": 9, "treat": 0}}
+    assert Problem(shared).decisions == ("treat", "wait")
+    tied = {"well": {"treat": 1, "wait": 1}, "ill": {"wait": 9, "treat": 0}}
+    assert Problem(tied).decisions == ("treat", "wait")
+    three = {"well": {"treat": 1, "ask": 2, "wait": 0}, "ill": {"wait": 9, "ask": 1, "treat": 0}}
+    assert Problem(three).decisions == ("treat", "ask", "wait")
+
+
 def test_the_repr_is_a_small_table_and_html_is_escaped():
     problem = Problem([[0, 1]], classes=["<script>"], decisions=["a&b", "c"], unit="<EUR>")
     assert "<script>" in repr(problem)
@@ -124,9 +172,9 @@ def test_frames_and_series_settle_labels_by_name():
     prior = pd.Series({"fraud": 0.1, "legit": 0.9})
     problem = Problem(costs, prior=prior)
     assert problem == Problem(
-        [[25, 0], [0, 180]],
+        [[0, 25], [180, 0]],
         classes=["legit", "fraud"],
-        decisions=["stop", "pass"],
+        decisions=["pass", "stop"],
         prior=[0.9, 0.1],
     )
     assert problem.with_prior(pd.Series([0.9, 0.1])) == problem

@@ -75,10 +75,10 @@ FLOORS: dict[str, str] = {
     ),
     "adapters": (
         "engine_errors data_files report_tables engine_work label_texts columns frame partitions "
-        "pandas_columns sources checked_columns cluster relations duck expressions lazy "
-        "zoom_bins streamed_scores frame_rows frame_tallies map_columns lazy_decisions case_costs "
-        "lazy_models newton_sums class_maps refits joint_decisions engine_fits engine_evidence "
-        "report_on"
+        "pandas_columns sources class_columns checked_columns cluster relations duck expressions "
+        "lazy zoom_bins streamed_scores frame_rows frame_tallies map_columns lazy_decisions "
+        "case_costs lazy_models newton_sums class_maps refits joint_decisions engine_fits "
+        "engine_evidence unused_columns report_on"
     ),
     "audit": (
         "metric utility_space compliance suitability against_yield disagreement implied_costs "
@@ -100,11 +100,11 @@ FLOORS: dict[str, str] = {
         "reliability_display systems_display threshold_display"
     ),
     "evaluation": (
-        "sentences cases running_costs decision_rules folds case_charges predictions "
-        "limited_rules evidence cross_fitted beliefs baseline report_options limit_checks "
-        "backwards score_bins cost_intervals flips joint_bins changes information "
-        "remade_decisions miscalibration tally_rows moved_limits metric_picks verdict_words "
-        "verdict slice_costs quality caveats build_report evaluate_rows"
+        "sentences cases running_costs decision_rules folds case_charges column_order "
+        "predictions limited_rules evidence cross_fitted beliefs baseline report_options "
+        "limit_checks backwards score_bins cost_intervals flips joint_bins changes information "
+        "remade_decisions miscalibration column_ranks tally_rows repeated_values moved_limits "
+        "metric_picks verdict_words verdict slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
         "tally_checks estimate effective_cases sampling tilted_shares likelihood normals mcnemar "

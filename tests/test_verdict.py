@@ -88,7 +88,9 @@ def test_the_verdict_names_the_system_to_deploy():
 
 def test_a_model_that_loses_to_a_blind_decision_is_not_the_cheapest():
     y, p = cases()
-    report = few(y, {"bad": 1 - p, "worse": 1 - p**2}, ZERO_ONE)
+    labels = ["no", "yes"]
+    models = {"bad": Posteriors(1 - p, labels), "worse": Posteriors(1 - p**2, labels)}
+    report = few(y, models, ZERO_ONE)
     verdict = report.verdict
     assert (verdict.deploy, verdict.model, verdict.cheapest) == (None, None, None)
     assert (verdict.runner_up, verdict.saving_over_runner_up) == (None, None)
@@ -404,11 +406,13 @@ def test_raw_scores_that_fall_with_the_positive_class_are_asked_about():
 def test_columns_of_many_classes_in_another_order_are_suspected(order):
     y, rows = three_classes()
     problem = Problem([[0, 1, 4, 1], [2, 0, 3, 1], [9, 5, 0, 1]], classes=["a", "b", "c"])
-    assert "ranks backwards" not in kinds(few(y, {"m": rows}, problem))
+    assert not {"ranks backwards", "order of classes"} & set(kinds(few(y, {"m": rows}, problem)))
     report = few(y, {"m": rows[:, order]}, problem)
-    assert report.caveats[0].kind == "ranks backwards"
+    assert report.caveats[0].kind == "order of classes"
     assert "classes=model.classes_" in report.caveats[0].text
-    worst = [k for k in "abc" if f" of {k} " in report.caveats[0].text]
+    named = few(y, {"m": Posteriors(rows[:, order], classes=["a", "b", "c"])}, problem)
+    assert named.caveats[0].kind == "ranks backwards"
+    worst = [k for k in "abc" if f" of {k} " in named.caveats[0].text]
     assert len(worst) == 1
 
 

@@ -77,6 +77,11 @@ class Posteriors(_Predicted):
 
     classes: Any = None
 
+    @property
+    def is_named(self) -> bool:
+        """Whether it is stated, by classes or a frame, which class each column belongs to."""
+        return self.unframed().classes is not None
+
     def read(self, name: str, classes: Labels, *, borrowed: bool = False) -> FloatArray:
         """Posteriors of shape (n, K), columns in the order of the problem's classes.
 

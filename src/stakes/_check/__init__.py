@@ -74,11 +74,18 @@ from stakes._check.numbers import (
     whole,
 )
 from stakes._check.shares import posteriors, prior
-from stakes._check.strange_labels import for_no_class, for_no_decision, reads_as_number
+from stakes._check.strange_labels import (
+    UNLABELLED,
+    for_no_class,
+    for_no_decision,
+    is_blank,
+    reads_as_number,
+)
 
 __all__ = [
     "HEAVIEST",
     "LIGHTEST",
+    "UNLABELLED",
     "BoolArray",
     "ClusterLabels",
     "FloatArray",
@@ -112,6 +119,7 @@ __all__ = [
     "groups",
     "guard",
     "in_columns",
+    "is_blank",
     "is_listed",
     "labels",
     "least_weight",

@@ -37,7 +37,7 @@ from stakes._check.kinds import (
     those,
     writable,
 )
-from stakes._check.strange_labels import for_no_class, for_no_decision
+from stakes._check.strange_labels import for_missing, for_no_class, for_no_decision, is_blank
 from stakes.errors import InputError
 
 _MOST = 2**63 - 1  # the largest number that arrays of signed numbers hold
@@ -251,7 +251,7 @@ def _labelled(name: str, values: object, remedy: str) -> npt.NDArray[Any]:
     if absent.size:
         raise InputError(
             f"{name} must hold a label for every case; {those(absent.size, array.size)} missing "
-            f"(None, nan), the first at position {absent[0]}. Remove these cases first.",
+            f"(None, nan), the first at position {absent[0]}. {for_missing(name)}",
             argument=name,
         )
     return array if array.dtype.kind in "biufUO" else array.astype(object)
@@ -323,10 +323,11 @@ def codes(
         first = python_value(array[unknown[0]])
         twin = next((label for label in names if str(label) == str(first)), None)
         hint = f" {first!r} and {twin!r} are different labels." if twin is not None else ""
+        other = "Rename them, or add them to the problem."
+        remedy = advise(first) or (for_missing(name) if is_blank(first) else other)
         raise InputError(
             f"{name} must hold labels among {listed(names)}; {those(unknown.size, array.size)} "
-            f"none of these, the first being {first!r} at position {unknown[0]}.{hint} "
-            f"{advise(first) or 'Rename them, or add them to the problem.'}",
+            f"none of these, the first being {first!r} at position {unknown[0]}.{hint} {remedy}",
             argument=name,
         )
     return cast(IntArray, frozen(result))

@@ -20,12 +20,37 @@ def reads_as_number(label: object) -> bool:
     return isinstance(label, str) and _NUMERIC.fullmatch(label) is not None
 
 
+# What may be done about cases without a true class, wherever they come from.
+UNLABELLED = (
+    "Leave them out only where whether a label is there has nothing to do with the class, as with "
+    "labels that nobody has read yet. Where the labels of one class come late, as those of fraud "
+    "do, costs would look too low without them: wait for these labels, or evaluate an earlier "
+    "period, of which all are known."
+)
+
+
+def for_missing(name: str) -> str:
+    """What to do about labels that are missing in an argument."""
+    return UNLABELLED if name in ("y_true", "y") else "Remove these cases first."
+
+
+def is_blank(label: object) -> bool:
+    """Whether a label is missing, or a text of nothing but blanks.
+
+    >>> [is_blank(label) for label in (None, " ", "0", 0)]
+    [True, True, False, False]
+    """
+    return label is None or (isinstance(label, str) and not label.strip())
+
+
 def _is_among(label: object, labels: Collection[object]) -> bool:
     return any(type(each) is type(label) and each == label for each in labels)
 
 
 def for_no_class(label: object, decisions: Collection[object]) -> str:
-    """The remedy for what is no class but a decision; empty for anything else."""
+    """The remedy for what is no class but missing, or a decision; empty for anything else."""
+    if is_blank(label):
+        return UNLABELLED
     if not _is_among(label, decisions):
         return ""
     return (

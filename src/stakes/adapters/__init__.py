@@ -8,7 +8,8 @@ narwhals translates.
 # What other rooms may import, by file: each brings in its own foreign library only, which an
 # `__all__` of the room would import all at once.
 DOORS = {
-    "checked_columns": ("NOT_MEANT", "posterior_columns"),
+    "checked_columns": ("NOT_MEANT",),
+    "class_columns": ("posterior_columns",),
     "cluster": ("spark_files",),
     "columns": ("Columns", "model_argument", "prediction_columns"),
     "data_files": ("Format", "unnamed", "write_rows"),

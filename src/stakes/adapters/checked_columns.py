@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from stakes import _check
 from stakes._check import Label
-from stakes.adapters.columns import (
-    Columns,
-    model_phrase,
-    named_after_classes,
-    prediction_columns,
+from stakes.adapters.class_columns import (
+    PROBABLE,
+    in_class_order,
+    named_after,
+    words_of,
 )
+from stakes.adapters.columns import Columns, model_phrase, prediction_columns
 from stakes.adapters.label_texts import spellings
 from stakes.adapters.sources import Source, opened
 from stakes.errors import InputError
@@ -93,7 +93,7 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
             f"of text; got {type(columns).__name__}. Write {{'new': 'p_new'}}."
         )
     if isinstance(columns, Posteriors):
-        return Posteriors(_in_class_order(columns, source, problem))
+        return in_class_order(columns, source, problem)
     names = prediction_columns(columns)
     if len(names) != 1:
         raise InputError(
@@ -103,53 +103,6 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
         )
     require = source.require_label if isinstance(columns, Decisions) else source.require_number
     return type(columns)(require(names[0], "models"))
-
-
-def _in_class_order(
-    posteriors: Posteriors, source: Source, problem: Problem
-) -> str | tuple[str, ...]:
-    """The columns of posteriors: one for each class in order, or that of the second of two."""
-    columns = tuple(
-        source.require_number(column, "models") for column in prediction_columns(posteriors)
-    )
-    if len(columns) == 1 and problem.n_classes == 2:
-        return columns[0]
-    if len(columns) != problem.n_classes:
-        raise InputError(
-            f"a model must have one column for each of the {problem.n_classes} classes "
-            f"({', '.join(map(str, problem.classes))}); {','.join(columns)} is {len(columns)}. "
-            f"Name as many.",
-            argument="models",
-        )
-    if posteriors.classes is None:
-        return named_after_classes(columns, problem)
-    return tuple(columns[k] for k in posteriors._order("models", problem.classes))
-
-
-def posterior_columns(listed: str, source: Source, problem: Problem) -> str | tuple[str, ...]:
-    """The columns of posteriors of one model, in the order of the classes.
-
-    They are stated as COLUMN (the probability of the second of two classes), as COLUMN,COLUMN,… or
-    as the common prefix of columns called PREFIX_CLASS. Columns that are named after the classes
-    are put in order by their names.
-    """
-    if listed in source.types:
-        columns: tuple[str, ...] = (listed,)
-    else:
-        columns = _named_after(f"{listed}_", source.types, problem) or tuple(listed.split(","))
-    ordered = _in_class_order(Posteriors(columns), source, problem)
-    if len(columns) == 1:
-        return ordered
-    by_name = tuple(
-        matches[0]
-        for label in problem.classes
-        if len(matches := [c for c in columns if _is_named(c, spellings([label]))]) == 1
-    )
-    return by_name if len(set(by_name)) == len(columns) else ordered
-
-
-def _is_named(column: str, names: Collection[str]) -> bool:
-    return any(column == name or column.endswith(f"_{name}") for name in names)
 
 
 def _holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
@@ -170,10 +123,6 @@ NOT_MEANT = (
 )
 
 _TRUTHS = ("truth", "label", "y", "y_true", "target", "class")
-_PROBABLE = {  # the first or last word in the name of a column of probabilities
-    *("p", "prob", "probs", "proba", "probability", "posterior", "posteriors"),
-    *("score", "scores"),
-}
 _PREFIXES = ("p_", "prob_", "proba_", "score_")  # which say what a column holds, not which model
 
 
@@ -288,7 +237,7 @@ def _guessed_models(
     _refuse_text(source, [column for _, columns in models for column in columns])
     names = _without_prefix([name for name, _ in models], problem)
     return {
-        name: Posteriors(columns[0] if len(columns) == 1 else columns)
+        name: in_class_order(Posteriors(columns), source, problem)
         for name, (_, columns) in zip(names, models, strict=True)
     }
 
@@ -301,7 +250,7 @@ def _without_prefix(names: list[str], problem: Problem) -> list[str]:
     classes = {text.lower() for text in spellings(problem.classes)}
     for prefix in _PREFIXES:
         rests = [name[len(prefix) :] for name in names if name.lower().startswith(prefix)]
-        of_models = all(rest[:1].isalpha() and classes.isdisjoint(_words(rest)) for rest in rests)
+        of_models = all(rest[:1].isalpha() and classes.isdisjoint(words_of(rest)) for rest in rests)
         if len(rests) == len(names) and of_models:
             return rests
     return names
@@ -321,7 +270,7 @@ def _several_columns(
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Models with one column for each class: NAME_CLASS, NAME_0 and so on, or CLASS alone."""
     for name in _stems(free, problem):
-        columns = _named_after(f"{name}_", source.types, problem)
+        columns = named_after(f"{name}_", source.types, problem)
         if set(columns) - set(free) or not _may_be_model(name, columns, source, problem):
             continue
         if columns:
@@ -330,7 +279,7 @@ def _several_columns(
             _refuse_partial(name, source, problem, free)
     for name in _stems_of_numbers(free, problem):
         yield name, _in_sorted_order(name, source, problem)
-    classes = _named_after("", free, problem)
+    classes = named_after("", free, problem)
     if classes and _may_be_model("", classes, source, problem):
         yield "model", classes
 
@@ -445,27 +394,14 @@ def _speaks_of_first(column: str, first: Label, second: Label) -> bool:
     The last word decides. Elsewhere in a name, numbers tell nothing: they may be versions.
     """
     firsts, seconds = ({end.lower() for end in spellings([label])} for label in (first, second))
-    *words, last = _words(column)
+    *words, last = words_of(column)
     inside = {word for word in words if not word.isdigit()}
     return last not in seconds and (last in {*firsts, "0"} or not firsts.isdisjoint(inside))
 
 
 def _says_probability(column: str) -> bool:
     """Whether a name suggests probabilities, which p_value and p_id do not."""
-    words = _words(column)
+    words = words_of(column)
     if words[:1] == ["p"] and words[-1] in ("value", "values", "id"):
         return False
-    return not _PROBABLE.isdisjoint({*words[:1], *words[-1:]})
-
-
-def _words(column: str) -> list[str]:
-    return re.findall(r"[^\W_]+", column.lower()) or [""]
-
-
-def _named_after(start: str, names: Collection[str], problem: Problem) -> tuple[str, ...]:
-    """The names that are START and a class, one for each class, or () where one is missing."""
-    columns = tuple(
-        next((name for end in spellings([label]) if (name := f"{start}{end}") in names), None)
-        for label in problem.classes
-    )
-    return tuple(column for column in columns if column is not None) if None not in columns else ()
+    return not PROBABLE.isdisjoint({*words[:1], *words[-1:]})

@@ -33,11 +33,11 @@ from stakes.adapters.data_files import (
     refuse_torn,
     sql_list,
 )
-from stakes.adapters.engine_errors import frame_errors
+from stakes.adapters.engine_errors import frame_errors, without_rows
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.label_texts import Coder, GroupCoder, LabelColumn, text_name
 from stakes.adapters.relations import arrow_blocks, typed, with_inferred, with_types
-from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source, without_rows
+from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source
 from stakes.errors import InputError
 from stakes.problem import Problem
 
@@ -94,6 +94,12 @@ class FileSource(Source):
         return f"{faults} of {n_rows} {are} {example!r} in row {place} (counted from 0)"
 
     # Rows ----------------------------------------------------------------------------------------
+
+    def first(self, columns: Sequence[str], n_rows: int) -> nw.DataFrame[Any]:
+        """Some columns of the first rows of the first file, in memory."""
+        with self.engine_errors():  # where the engine tallied the rows, their order did not matter
+            self.connection.execute("SET preserve_insertion_order = true")
+        return super().first(columns, n_rows)
 
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory.

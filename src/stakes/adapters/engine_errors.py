@@ -76,3 +76,10 @@ def first_line(error: BaseException) -> str:
     text = re.sub(r": \S*stakes-\w+/input\S*", "", str(error))  # our copy of standard input
     lines = (line.strip().rstrip(".") for line in text.splitlines())
     return next((line[:200] for line in lines if line), "no reason given")
+
+
+def without_rows(name: str) -> InputError:
+    """The error for data that have columns and no rows."""
+    return InputError(
+        f"{name} must hold at least one row; there are none. Pass data with rows.", argument=name
+    )

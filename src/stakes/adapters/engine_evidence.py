@@ -21,7 +21,15 @@ from stakes.adapters.columns import Columns
 from stakes.adapters.engine_fits import EngineFits
 from stakes.adapters.engine_work import Passes
 from stakes.adapters.joint_decisions import Joint, PairBins, coverages, joint_decisions
-from stakes.adapters.lazy import CLUSTER, WEIGHT, Facts, by_column, facts_of, prepared
+from stakes.adapters.lazy import (
+    CLUSTER,
+    WEIGHT,
+    Facts,
+    by_column,
+    data_column,
+    facts_of,
+    prepared,
+)
 from stakes.adapters.lazy_models import LazyModel
 from stakes.adapters.refits import why_none
 from stakes.adapters.sources import Lazy
@@ -29,15 +37,18 @@ from stakes.adapters.streamed_scores import EXACT_BYTES
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import (
+    ColumnRank,
     DecisionRule,
     Evidence,
     JointSample,
     PairsOf,
+    column_ranks,
     is_movable,
     refuse_unknown,
     rules_by_system,
 )
 from stakes.problem import Problem
+from stakes.ranking import auc
 from stakes.report import LEFT_OUT, Caveat, DecisionSource, PairCounts
 from stakes.rows import Decisions, Posteriors, Scores
 
@@ -101,6 +112,7 @@ def tallied_evidence(
             for name, points in coverages(live, models, rules, fits.deciders, facts)
         },
         pairs=_pairs(live, models, rules, fits, joints[0]),
+        column_ranks=_column_ranks(live, problem, fits),
     )
 
 
@@ -111,6 +123,7 @@ def n_passes(columns: Columns, problem: Problem, calibrator: Calibrator | None) 
     # One that checks the rows, joint decisions for each column of groups, and perhaps coverage.
     passes = 1 + max(1, len(columns.by)) + (many or by_row)
     paired = not (by_row or columns.clusters or problem.limits)
+    passes += len(problem.columns) if not many else 0
     passes += paired and (len(columns.models) > 1 or columns.key is not None)
     for predictions in columns.models.values():
         posteriors = isinstance(predictions, Posteriors)
@@ -141,6 +154,24 @@ def _pairs(
         return fits.passes.later("pairs of systems", partial(bins, sources, edges))
 
     return pairs
+
+
+def _column_ranks(live: Lazy, problem: Problem, fits: EngineFits) -> tuple[ColumnRank, ...]:
+    """Columns of the costs beside the best model; beyond memory, of two classes only."""
+    if problem.n_classes != 2:
+        return ()
+    areas, first = {}, len(fits.tallied)
+    for place, column in enumerate(problem.columns):
+        fits.passes.next(f"column {column}")
+        model = LazyModel(
+            first + place, column, Scores(column), problem, None, None, fits.facts.weighted, False
+        )
+        rows = live.with_columns(nw.col(data_column(place)).alias(model.score))
+        tallies = model.tallied(rows, fits.facts.masses).tallies
+        if tallies.table is not None:
+            areas[column] = float(auc(tallies.table)) + tallies.auc_shift
+    models = [tallied.tallies for tallied in fits.tallied.values()]
+    return column_ranks(areas, models, problem)
 
 
 def _calibrates(

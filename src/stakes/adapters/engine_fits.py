@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._arithmetic import table_of
-from stakes._check import FloatArray, Numbers
+from stakes._check import FloatArray, IntArray, Numbers
 from stakes._text import number
 from stakes.adapters.class_maps import ClassMaps, fitted_maps
 from stakes.adapters.columns import Columns
 from stakes.adapters.engine_work import Passes
-from stakes.adapters.expressions import grouped, moved
-from stakes.adapters.lazy import TRUTH, WEIGHT, Facts
+from stakes.adapters.expressions import by_code, floored_log, grouped, moved
+from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts
 from stakes.adapters.lazy_models import LazyModel, Tallied
 from stakes.adapters.partitions import stacked_rows
 from stakes.adapters.refits import LimitedModel, Refit, limited_model, refitted, score_cells
@@ -25,6 +27,7 @@ from stakes.conditions import Beta, CostProportions
 from stakes.decide import class_ratios
 from stakes.evaluation import (
     CLASS_BINS,
+    FLOOR,
     DecisionRule,
     JointSample,
     ModelTallies,
@@ -32,6 +35,7 @@ from stakes.evaluation import (
     left_out,
     no_decision,
     no_move,
+    order_in_sample,
     rules_of,
 )
 from stakes.ranking import certified
@@ -41,12 +45,20 @@ from stakes.tally import Bins, ScoreTable
 from stakes.thresholds import Optimal, expected_loss, h_measure
 
 _CLASS, _CHANCE, _BIN, _TOTAL, _SQUARES = "class", "chance", "bin", "total", "squares"
+_LOGS, _OFF = "logs", "off"
+
+
+class ClassSums(NamedTuple):
+    """Sums over the posteriors of each class."""
+
+    leads: FloatArray  # (3, K), those of `leads_in_sample`
+    logs: FloatArray  # (K, K), of their logarithms, column by class
 
 
 def class_tallies(
     model: LazyModel, rows: Lazy, maps: ClassMaps | None, shares: FloatArray
-) -> tuple[FloatArray, FloatArray | None, FloatArray]:
-    """The bins (K, 10, 3) of `ModelQuality`, and the sums (3, K) of `leads_in_sample`.
+) -> tuple[FloatArray, FloatArray | None, ClassSums]:
+    """The bins (K, 10, 3) of `ModelQuality`, and sums over the posteriors of each class.
 
     The bins are those of the posteriors as they came, and of the recalibrated ones where there are
     maps. Rows are repeated for each class, with the posterior of that class.
@@ -69,6 +81,7 @@ def class_tallies(
     rows = stacked_rows(parts).with_columns(in_range.alias(_BIN))
     sizes = {_CLASS: len(columns), TRUTH: size, _BIN: CLASS_BINS}
     sums = {WEIGHT: weight, _TOTAL: weight * chance, _SQUARES: weight * chance * chance}
+    sums[_LOGS] = weight * floored_log(chance, FLOOR)
     tallied = grouped(rows, sizes, sums)
     is_true = tallied[TRUTH] == tallied[_CLASS] % size
 
@@ -79,7 +92,9 @@ def class_tallies(
     sums_of = [summed(part, _CLASS, _BIN) for part in (mass, mass * is_true, total)]
     leads = [summed(part, _CLASS)[:size] for part in (total * is_true, total, tallied[_SQUARES])]
     bins = np.stack(sums_of, axis=-1)
-    return bins[:size], bins[size:] if len(columns) > size else None, np.stack(leads)
+    logs = summed(tallied[_LOGS], _CLASS, TRUTH)[:size]
+    repaired = bins[size:] if len(columns) > size else None
+    return bins[:size], repaired, ClassSums(np.stack(leads), logs)
 
 
 class EngineFits:
@@ -98,7 +113,8 @@ class EngineFits:
         self.unfitted, self.passes = unfitted, passes
         self.tallied: dict[str, Tallied] = {}
         self.refits: dict[str, Refit | ClassMaps] = {}
-        self.lead_sums: dict[str, FloatArray] = {}
+        self.class_sums: dict[str, ClassSums] = {}
+        self.unnamed: dict[str, tuple[LazyModel, Lazy]] = {}
         self.limited: dict[str, LimitedModel] = {}
         self.lost = [] if unfitted is None else [Caveat(LEFT_OUT, unfitted)]
 
@@ -123,9 +139,15 @@ class EngineFits:
             self.passes.next(f"model {model.name}, class by class")
             refit = self.refits.get(model.name)
             maps = refit if isinstance(refit, ClassMaps) else None
-            bins, repaired, leads = class_tallies(model, live, maps, self.facts.shares)
-            self.lead_sums[model.name] = leads
-            tallies = replace(tallied.tallies, class_bins=bins, recalibrated_bins=repaired)
+            bins, repaired, sums = class_tallies(model, live, maps, self.facts.shares)
+            self.class_sums[model.name] = sums
+            if not tallied.tallies.named:
+                self.unnamed[model.name] = model, live
+            _, total, squares = sums.leads  # p² is p for 0 and 1 alone
+            certain = bool(np.allclose(total, squares, rtol=1e-12, atol=0))
+            tallies = replace(
+                tallied.tallies, class_bins=bins, recalibrated_bins=repaired, certain=certain
+            )
             tallied = replace(tallied, tallies=tallies)
         self.tallied[model.name] = tallied
 
@@ -148,9 +170,31 @@ class EngineFits:
     def models(self, sample: JointSample) -> Iterator[ModelTallies]:
         """The tallies of all models; errors of class leads depend on the sample."""
         for name, tallied in self.tallied.items():
-            sums = self.lead_sums.get(name)
-            leads = None if sums is None else leads_in_sample(sums, sample)
-            yield replace(tallied.tallies, leads=leads)
+            sums, order = self.class_sums.get(name), None
+            leads = None if sums is None else leads_in_sample(sums.leads, sample)
+            if sums is not None and name in self.unnamed:
+                variance = partial(self._variance, *self.unnamed[name], sample)
+                order = order_in_sample(sums.logs, sample, variance)
+            yield replace(tallied.tallies, leads=leads, order=order)
+
+    def _variance(
+        self, model: LazyModel, live: Lazy, sample: JointSample, *gains: FloatArray | IntArray
+    ) -> float:
+        """The variance of what another order of the columns gains, in a pass of its own."""
+        columns, means, shares = (part.tolist() for part in gains)
+        rows, truth, weight = model.with_scores(live), nw.col(TRUTH), nw.col(WEIGHT)
+        logs = [floored_log(nw.col(name), FLOOR) for name in model.posteriors]
+        pairs = [logs[column] - log for column, log in zip(columns, logs, strict=True)]
+        off = (by_code(truth, pairs) - by_code(truth, means)) * by_code(truth, shares)
+        rows = rows.with_columns((off * weight).alias(_OFF))
+        if sample.clusters is not None:
+            sums = rows.group_by(CLUSTER).agg(nw.col(_OFF).sum())
+        else:
+            squared = nw.col(_OFF) * nw.col(_OFF) / (weight if sample.whole else 1.0)
+            sums = rows.select(squared.sum().alias(_OFF))
+        what = f"the order of the columns of {model.name}"
+        totals = np.array(self.passes.later(what, sums.collect)[_OFF], dtype=np.float64)
+        return float((totals**2).sum() if sample.clusters is not None else totals[0])
 
     def rules(self, model: LazyModel) -> Iterator[DecisionRule]:
         """Yield the decision rules of a model, with the prices of limits."""

@@ -202,6 +202,11 @@ def log_losses(truth: nw.Expr, posteriors: Sequence[nw.Expr]) -> tuple[nw.Expr, 
     return surprise, whether(~possible)
 
 
+def floored_log(probability: nw.Expr, least: float) -> nw.Expr:
+    """The logarithm of a probability, of which one below `least` counts as that."""
+    return nw.when(probability > least).then(probability).otherwise(nw.lit(least)).log()
+
+
 def squared_errors(truth: nw.Expr, posteriors: Sequence[nw.Expr]) -> nw.Expr:
     """The Brier score: squared errors summed over the classes."""
     errors = [probability - whether(truth == k) for k, probability in enumerate(posteriors)]

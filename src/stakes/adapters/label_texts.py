@@ -39,11 +39,15 @@ class LabelColumn:
         among = "" if self.labels is None else f" {', '.join(map(_text, self.labels))}"
         column = f"column {self.column!r} of {source}"
         if self.labels is None:  # any label will do
-            what, remedy = "nothing", f"Remove these rows, or fill in their {self.role}."
+            what = "nothing"
+        if others == n_rows and often is None and self.labels is not None:
+            remedy = "The column is empty: name another, or fill it in."
+        elif self.role == "classes" and _check.is_blank(often):
+            remedy = _check.UNLABELLED
+        elif self.labels is None:
+            remedy = f"Remove these rows, or fill in their {self.role}."
         elif often is not None:
             remedy = self._remedy(often, self.labels)
-        elif others == n_rows:
-            remedy = "The column is empty: name another, or fill it in."
         else:
             remedy = "Remove these rows, or fill in their labels."
         return InputError(

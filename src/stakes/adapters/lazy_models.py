@@ -204,7 +204,9 @@ class LazyModel:
             return Tallied(tallies, None)
         table = bins.table(self.problem.classes)
         deployed, shift = self.deployed(table), bins.auc_shift
-        return Tallied(replace(tallies, table=table, deployed=deployed, auc_shift=shift), bins)
+        certain = tallies.kind == POSTERIORS and bool(np.isin(table.scores, (0.0, 1.0)).all())
+        tallies = replace(tallies, table=table, deployed=deployed, certain=certain)
+        return Tallied(replace(tallies, auc_shift=shift), bins)
 
     @property
     def weighs(self) -> bool:
@@ -274,6 +276,7 @@ class LazyModel:
             deployed_losses=moved,
             moving=self.moving,
             predicted=predicted,
+            named=isinstance(self.predictions, Posteriors) and self.predictions.is_named,
             off_sum=self.off_sum,
         )
 

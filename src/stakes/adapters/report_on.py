@@ -13,10 +13,12 @@ from typing import Any, TypeVar
 from stakes import _check
 from stakes.adapters.checked_columns import checked
 from stakes.adapters.columns import Columns, prediction_columns
+from stakes.adapters.engine_errors import without_rows
 from stakes.adapters.engine_evidence import n_passes, tallied_evidence
 from stakes.adapters.engine_work import Passes, interruptible
 from stakes.adapters.refits import prices_need_key, why_no_limits, why_none
-from stakes.adapters.sources import NUMPY, Source, opened, without_rows
+from stakes.adapters.sources import NUMPY, Source, opened
+from stakes.adapters.unused_columns import with_repeats
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import (
@@ -72,6 +74,7 @@ def report_on(
                     )
                     _say_beyond(source, n_rows, needed, limit, fits)
                 report = _in_engine(source, known, problem, limit, n_rows, options, drawing)
+            report = _guarded(source, partial(with_repeats, report, source, known, problem))
         return _of_frame(report, known, frame)
 
 

@@ -62,10 +62,10 @@ class RowArrays:
     ) -> RowArrays:
         """The arrays of `Columns.read`, `Columns.labels` and `Columns.groups`, by their keys."""
         known = {**numbers, **labels}
-        models = {name: type(each)(known["models", name]) for name, each in columns.models.items()}
+        models = columns.models.items()
         return cls(
             known["y_true", ""],
-            models,
+            {name: replace(model, values=known["models", name]) for name, model in models},
             known.get(("weights", "")),
             {column: groups[column] for column in columns.by} or None,
             groups.get(columns.clusters or ""),
@@ -161,6 +161,11 @@ class Source:
         bounds = self.asked(**lows, **highs)
         pairs = ((column, bounds[f"low {column}"], bounds[f"high {column}"]) for column in columns)
         return [column for column, low, high in pairs if low is not None and 0 <= low <= high <= 1]
+
+    def first(self, columns: Sequence[str], n_rows: int) -> nw.DataFrame[Any]:
+        """Some columns of the first rows, in memory."""
+        with self.engine_errors():
+            return self.frame.lazy().select(*dict.fromkeys(columns)).head(n_rows).collect()
 
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory."""
@@ -351,13 +356,6 @@ class Source:
     def _why_none(self, column: str) -> str:
         """Why a column does not hold numbers."""
         return f"its type is {self.types[column]}"
-
-
-def without_rows(name: str) -> InputError:
-    """The error for data that have columns and no rows."""
-    return InputError(
-        f"{name} must hold at least one row; there are none. Pass data with rows.", argument=name
-    )
 
 
 def frame_source(

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from stakes.adapters.checked_columns import NOT_MEANT, posterior_columns
+from stakes.adapters.checked_columns import NOT_MEANT
+from stakes.adapters.class_columns import posterior_columns
 from stakes.adapters.cluster import spark_files
 from stakes.adapters.columns import Columns, model_argument, prediction_columns
 from stakes.adapters.duck import FileSource, opened_files
@@ -19,7 +20,7 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.render import refuse_too_long_to_write
 from stakes.report import Report
-from stakes.rows import Posteriors, Predicted, Scores
+from stakes.rows import Predicted, Scores
 
 COLUMN_OPTIONS = ("truth", "models", "scores", "weights", "by", "clusters", "key")  # options
 
@@ -123,9 +124,7 @@ def stated_scores(text: str, source: Source) -> tuple[str, Predicted]:
 
 def model_columns(text: str, source: Source, problem: Problem) -> tuple[str, ...]:
     """The columns of a model for a command that takes only one; its name is ignored."""
-    return prediction_columns(
-        Posteriors(posterior_columns(_split(text, source)[1], source, problem))
-    )
+    return prediction_columns(posterior_columns(_split(text, source)[1], source, problem))
 
 
 def _split(text: str, source: Source) -> tuple[str, str]:

@@ -434,7 +434,7 @@ def _limit(problem: Problem, decision: Label) -> float:
 def _deployed(cases: Cases, name: str, predictions: Any) -> tuple[FloatArray, IntArray]:
     """Expected cost of each decision for every case once deployed, (n, M), and the cheapest one."""
     argument, classes = f"models[{name!r}]", cases.problem.classes
-    rows = cases.rows(only_posteriors(argument, predictions, classes, "by which cases are ordered"))
+    rows = only_posteriors(argument, predictions, cases, "by which cases are ordered")
     rounding = cases.rows(predictions.rounding(argument, classes))
     refuse_lost(cases.shares, cases.prior, cases.problem, labelled=True)
     priors = cases.shares, cases.prior

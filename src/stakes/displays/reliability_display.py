@@ -127,7 +127,7 @@ class ReliabilityDisplay(Display):
         shown = range(1, 2) if problem.n_classes == 2 else range(problem.n_classes)
         panels, why = [], "to be compared with shares"
         posteriors = {
-            name: cases.rows(only_posteriors(f"models[{name!r}]", rows, problem.classes, why))
+            name: only_posteriors(f"models[{name!r}]", rows, cases, why, named=classes is not None)
             for name, rows in named.items()
         }
         end = round_above(max(float(rows[:, shown].max()) for rows in posteriors.values()))

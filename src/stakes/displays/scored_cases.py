@@ -14,6 +14,7 @@ from stakes._value import record
 from stakes.errors import InputError
 from stakes.evaluation import (
     Cases,
+    better_order,
     frame_library,
     read_cases,
     read_models,
@@ -275,15 +276,37 @@ def _score(name: str, predictions: Any, classes: Labels, probabilities: bool) ->
     return np.asarray(towards(predictions, classes[1]).read(name))
 
 
-def only_posteriors(name: str, predictions: Any, classes: Labels, why: str) -> FloatArray:
-    """Posteriors (n, K) of a model; scores and decisions are refused."""
+def only_posteriors(
+    name: str, predictions: Any, cases: Cases, why: str, *, named: bool = False
+) -> FloatArray:
+    """Posteriors (n, K) of a model; scores and decisions are refused.
+
+    So are columns of three classes or more that fit clearly better in another order, unless it was
+    `named` which class each belongs to.
+    """
     if not isinstance(predictions, Posteriors):
         raise InputError(
             f"{name} must hold posteriors, {why}; these are {type(predictions).__name__.lower()}. "
             f"Calibrate raw scores first; decisions have none.",
             argument="models",
         )
-    return predictions.read(name, classes)
+    classes = cases.problem.classes
+    rows: FloatArray = cases.rows(predictions.read(name, classes))
+    if named or predictions.is_named or len(classes) == 2:
+        return rows
+    if (order := better_order(rows, cases)) is not None:
+        better = [classes[order.columns.index(k)] for k in range(len(classes))]
+        raise InputError(
+            f"columns of {name} must be in the order of the classes, {_first(classes)}; the order "
+            f"{_first(better)} fits clearly better (log loss {order.reordered:.3g} in place of "
+            f"{order.as_given:.3g}). Write Posteriors(values, classes=model.classes_).",
+            argument="models",
+        )
+    return rows
+
+
+def _first(labels: Sequence[Label]) -> str:
+    return ", ".join(map(str, labels[:6])) + ", …" * (len(labels) > 6)
 
 
 def _refuse_unnamed_columns(models: Any, classes: Labels) -> None:

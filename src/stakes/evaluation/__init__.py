@@ -3,7 +3,7 @@
 Defaults that carry meaning live here only, and the report prints those that were used.
 """
 
-from stakes.evaluation.backwards import leads_in_sample
+from stakes.evaluation.backwards import leads_in_sample, order_in_sample
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.case_charges import MOST_TERMS, Charges, charges_of
 from stakes.evaluation.cases import (
@@ -20,6 +20,8 @@ from stakes.evaluation.cases import (
     refuse_unknown,
 )
 from stakes.evaluation.changes import Changes, changes_between
+from stakes.evaluation.column_order import FLOOR, better_order
+from stakes.evaluation.column_ranks import column_ranks
 from stakes.evaluation.cross_fitted import CrossFitted
 from stakes.evaluation.decision_rules import (
     DecisionRule,
@@ -31,6 +33,7 @@ from stakes.evaluation.decision_rules import (
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import (
     RULES,
+    ColumnRank,
     Evidence,
     JointSample,
     ModelTallies,
@@ -49,12 +52,14 @@ from stakes.evaluation.folds import (
 from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import priced_on_all
 from stakes.evaluation.predictions import Predictions
+from stakes.evaluation.repeated_values import RepeatedColumn, repeats_caveat
 from stakes.evaluation.report_options import MOST_REPLICATES, ReportOptions
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 from stakes.evaluation.tally_rows import CLASS_BINS, decided_by_rules, hardness_unit
 
 __all__ = [
     "CLASS_BINS",
+    "FLOOR",
     "KEY_FOLDS",
     "LARGEST_COST",
     "LIBRARIES",
@@ -65,6 +70,7 @@ __all__ = [
     "Cases",
     "Changes",
     "Charges",
+    "ColumnRank",
     "CrossFitted",
     "DecisionRule",
     "Evidence",
@@ -74,9 +80,12 @@ __all__ = [
     "ModelTallies",
     "PairsOf",
     "Predictions",
+    "RepeatedColumn",
     "ReportOptions",
+    "better_order",
     "changes_between",
     "charges_of",
+    "column_ranks",
     "decided_by_rules",
     "evaluate",
     "fold_of_key",
@@ -89,6 +98,7 @@ __all__ = [
     "mean_losses",
     "no_decision",
     "no_move",
+    "order_in_sample",
     "pair_counts",
     "priced_on_all",
     "read_cases",
@@ -98,6 +108,7 @@ __all__ = [
     "refuse_needless",
     "refuse_scale",
     "refuse_unknown",
+    "repeats_caveat",
     "report_of",
     "rules_by_system",
     "rules_of",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from stakes._arithmetic import table_of
 from stakes._check import FloatArray, Label
 from stakes.evaluation.cases import Cases
+from stakes.evaluation.column_order import ColumnOrder, VarianceOf, clear_order
 from stakes.evaluation.evidence import Evidence, JointSample, ModelTallies
 from stakes.inference import Measured
 
@@ -28,7 +28,7 @@ def class_leads(rows: FloatArray, cases: Cases) -> FloatArray:
     treated as copies of one case, the worst that is possible. The lead is nan for a class that no
     case, or every case, belongs to.
     """
-    masses = _masses(cases)
+    masses = cases.masses
     return _leads(_lead_sums(rows, cases), masses, _squares(cases, masses))
 
 
@@ -83,21 +83,43 @@ def leads_in_sample(sums: FloatArray, sample: JointSample) -> FloatArray:
     return _leads(sums, *_sample_sums(sample))
 
 
+def order_in_sample(
+    logs: FloatArray, sample: JointSample, variance: VarianceOf
+) -> ColumnOrder | None:
+    """The order of columns that fits the cases of a sample clearly better.
+
+    Parameters
+    ----------
+    logs : sums of log probabilities over the cases, (K, K), column by class
+    sample : the cases
+    variance : computes the variance of what an order gains
+
+    Returns
+    -------
+    the order; None where none is clearly better
+
+    Examples
+    --------
+    >>> from stakes import JointCounts, Problem
+    >>> from stakes.evaluation import JointSample
+    >>> problem, y = Problem.zero_one(3), [0, 1, 2] * 40
+    >>> joint = JointCounts.from_decisions(y, {"net": y}, problem)
+    >>> sample = JointSample(joint=joint, sizes=np.array([40.0, 40.0, 40.0]), squares=None)
+    >>> logs = np.log([[0.7, 0.2, 0.1], [0.2, 0.1, 0.7], [0.1, 0.7, 0.2]]) * 40
+    >>> order_in_sample(logs, sample, lambda *gains: 1e-4).columns
+    (0, 2, 1)
+    """
+    masses, squares = _sample_sums(sample)
+    total = masses.sum(axis=0)
+    return clear_order(logs / np.where(total > 0, total, 1.0), total, squares[0], variance)
+
+
 def _sample_sums(sample: JointSample) -> tuple[FloatArray, FloatArray]:
     """Weights of classes in clusters (U, K), and the sums of squares (2, K) of `_squares`."""
     of_class = sample.joint.cells[:, :1] == np.arange(sample.sizes.size)
     masses = np.atleast_2d(sample.joint.weights @ of_class)
     squares = masses[0] if sample.squares is None else sample.squares @ of_class
     return masses, _drawn(masses, squares if sample.clusters is None else None)
-
-
-def _masses(cases: Cases) -> FloatArray:
-    """Weight of each class in each cluster, (U, K); one row where there are none."""
-    size = cases.problem.n_classes
-    if cases.clusters is None:
-        return np.bincount(cases.truth, cases.weights, size)[None].astype(np.float64)
-    codes, shape = [cases.clusters.codes, cases.truth], (len(cases.clusters.labels), size)
-    return table_of(cases.weights, codes, shape)
 
 
 def _squares(cases: Cases, masses: FloatArray) -> FloatArray:
@@ -138,7 +160,7 @@ def backwards_class(
 
     classes = evidence.problem.classes
     if area is not None:
-        blind = ndtri((1 + LEVEL) / 2) * _blind_error(evidence.sample)
+        blind = ndtri((1 + LEVEL) / 2) * blind_error(evidence.sample, 1)
         high = np.fmax(area.high, area.value + blind)
         return classes[1] if high < 0.5 else None
     if tallied.leads is None:
@@ -149,15 +171,18 @@ def backwards_class(
     return classes[int(np.nanargmin(upper))] if (upper < -_ROUNDING).any() else None
 
 
-def _blind_error(sample: JointSample) -> float:
-    r"""Standard error of the AUC of uninformative scores, after Mann and Whitney (1947).
+def blind_error(sample: JointSample, k: int) -> float:
+    r"""Standard error of the AUC of uninformative scores of class k against the rest.
+
+    After Mann and Whitney (1947):
 
     .. math:: \sqrt{\frac{n_0 + n_1 + 1}{12\, n_0 n_1}}
 
     Cases of unequal weight count as their effective number within a class (Kish): the squared sum
     of weights over the sum of squares. So do clusters, whose cases are treated as copies of one.
     """
-    masses, (squares, _) = _sample_sums(sample)
+    masses, squares = _sample_sums(sample)
+    mass = masses.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        sizes = masses.sum(axis=0) ** 2 / squares
+        sizes = np.array([mass[k], mass.sum() - mass[k]]) ** 2 / squares[:, k]
         return float(np.sqrt((sizes.sum() + 1) / (12 * sizes.prod())))

@@ -23,7 +23,7 @@ from stakes.evaluation.limit_checks import checked_limits
 from stakes.evaluation.metric_picks import disagreement_of, picks_of
 from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
 from stakes.evaluation.moved_limits import MovedLimits, flips_under_limits
-from stakes.evaluation.quality import quality_of
+from stakes.evaluation.quality import quality_of, without_misordered
 from stakes.evaluation.report_options import ReportOptions
 from stakes.evaluation.score_bins import shown_table_of
 from stakes.evaluation.slice_costs import slices_of
@@ -87,7 +87,8 @@ def report_of(
     >>> report.assumptions.engine
     'numpy'
     """
-    level, unchecked = options.level, replace(evidence, operation=options.operation)
+    unchecked = without_misordered(replace(evidence, operation=options.operation))
+    level = options.level
     evidence = checked_limits(unchecked, level)
     problem = evidence.problem
     incumbent = read_incumbent(options.baseline, options.margin, evidence, level)

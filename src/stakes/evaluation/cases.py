@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import table_of
 from stakes._check import LIGHTEST, BoolArray, FloatArray, Groups, IntArray, Labels
 from stakes._value import record
 from stakes.decide import class_ratios
@@ -61,6 +62,15 @@ class Cases:
         """The weight of each case at the prior of deployment, (n,)."""
         weights = np.ones(self.truth.size) if self.weights is None else self.weights
         return np.asarray(weights * class_ratios(self.shares, self.prior)[self.truth])
+
+    @property
+    def masses(self) -> FloatArray:
+        """Weight of each class in each cluster, (U, K); one row where there are no clusters."""
+        size = self.problem.n_classes
+        if self.clusters is None:
+            return np.bincount(self.truth, self.weights, size)[None].astype(np.float64)
+        codes, shape = [self.clusters.codes, self.truth], (len(self.clusters.labels), size)
+        return table_of(self.weights, codes, shape)
 
     @property
     def whole(self) -> bool:

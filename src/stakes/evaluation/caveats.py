@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from stakes._check import Labels
 from stakes._text import number, percent, whole_percent
 from stakes.evaluation.case_charges import LARGE_SHARE, TOP_CASES, few_cases
+from stakes.evaluation.column_ranks import telling_columns
 from stakes.evaluation.evidence import Evidence, JointSample, ModelTallies
 from stakes.evaluation.flips import MOST_COSTS, are_bounded, n_costs
 from stakes.evaluation.miscalibration import Miscalibration
@@ -34,6 +36,11 @@ _UNEQUAL = 0.6  # coefficient of variation of cluster sizes: beyond, see docs/co
 _MOST_NAMED = 3  # classes that a caveat lists
 _SHIFT = 1.25  # ratio of the odds of a class, prior to data, from which a caveat is due
 _WRITTEN = 1.5e-3  # by how much three posteriors written with three decimals may miss one
+_NAMED = (
+    "In Python, Posteriors(values, classes=model.classes_) takes them by name; in files, so do "
+    "columns that are named after the classes."
+)
+_UNTIL = "Nothing that it decides is deployed until its classes are named."
 _COSTLY = 0.05  # share of the cost due to bad calibration, from which a caveat is due
 
 
@@ -48,11 +55,14 @@ def caveats_of(
     """All caveats that apply; a tuned threshold matters only where the verdict deploys it."""
     best = next((system for system in systems if system.name == verdict.cheapest), None)
     return (
-        *_backwards(models, evidence.problem),
+        *_other_order(evidence),
+        *_backwards(models, evidence),
+        *_known_too_late(evidence),
         *_prior_mismatch(evidence, systems),
         *_small_classes(evidence),
         *(() if best is None else _tuned_threshold(best)),
         *_broken_limits(systems),
+        *_certain(evidence),
         *_sums(evidence.models),
         *_miscalibration(models, systems, costs, miscalibrations, verdict, evidence),
         *_unchecked(evidence, miscalibrations),
@@ -84,10 +94,29 @@ def _many_systems(evidence: Evidence, costs: SampledCosts) -> Iterator[Caveat]:
         )
 
 
-def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[Caveat]:
+def _other_order(evidence: Evidence) -> Iterator[Caveat]:
+    """Models whose posteriors fit the classes better in another order of the columns."""
+    for tallied in evidence.models:
+        if (order := tallied.order) is None:
+            continue
+        moved = np.flatnonzero(order.moved)
+        pairs = [f"{order.columns[k] + 1} for {evidence.problem.classes[k]}" for k in moved]
+        more = f" and {moved.size - _MOST_NAMED} more" * (moved.size > _MOST_NAMED)
+        yield Caveat(
+            "order of classes",
+            f"The posteriors of {tallied.model} fit the classes clearly better in another order: "
+            f"column {', '.join(pairs[:_MOST_NAMED])}{more} (log loss of these classes "
+            f"{number(order.reordered, 3)} in place of {number(order.as_given, 3)}). Columns must "
+            f"be in the order of the problem's classes. {_NAMED} {_UNTIL}",
+        )
+
+
+def _backwards(models: tuple[ModelQuality, ...], evidence: Evidence) -> Iterator[Caveat]:
     """Models that rank backwards, usually because of the order of columns or the sign of scores."""
+    problem = evidence.problem
     for model in models:
-        if model.backwards is None:
+        tallied = evidence.model(model.model)
+        if model.backwards is None or tallied.order is not None:
             continue
         text = f"{model.model} ranks backwards"
         if model.auc is not None:
@@ -97,12 +126,15 @@ def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[C
                 f": its posteriors of {model.backwards} are lower for cases of that class than for "
                 f"the others"
             )
-        if model.kind == POSTERIORS:
+        if tallied.named:
+            asked = (
+                "its classes are named, so that the model itself must be at fault: find out why."
+            )
+        elif model.kind == POSTERIORS:
             single = f"a single column must be the probability of {problem.classes[1]}, and several"
             asked = (
                 f"{single if problem.n_classes == 2 else 'columns'} must be in the order of the "
-                f"problem's classes. In Python, Posteriors(values, classes=model.classes_) takes "
-                f"them by name."
+                f"problem's classes. {_NAMED}" + f" {_UNTIL}" * (model.model in evidence.misordered)
             )
         else:
             asked = (
@@ -110,6 +142,19 @@ def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[C
                 f"not."
             )
         yield Caveat("ranks backwards", f"{text}; {asked}")
+
+
+def _known_too_late(evidence: Evidence) -> Iterator[Caveat]:
+    """Columns of costs that predict a class better than the models, and may be known too late."""
+    for rank in telling_columns(evidence):
+        yield Caveat(
+            "column known too late",
+            f"The column {rank.column} of the costs predicts {rank.label} better than any model: "
+            f"alone its AUC is {number(rank.area, 3)}, that of {rank.model} is "
+            f"{number(rank.best, 3)}. If it is known only after the decision, decisions here are "
+            f"made by what nobody will know, and the report misleads: state costs by what is known "
+            f"when it is made. If it is known by then, give it to the models.",
+        )
 
 
 def _prior_mismatch(evidence: Evidence, systems: tuple[System, ...]) -> Iterator[Caveat]:
@@ -180,6 +225,23 @@ def _tuned_threshold(best: System) -> Iterator[Caveat]:
         )
 
 
+def _certain(evidence: Evidence) -> Iterator[Caveat]:
+    """Posteriors of 0 and 1 alone, which may be decisions in disguise."""
+    for tallied in evidence.models:
+        if tallied.certain:
+            yield Caveat(
+                "certain posteriors",
+                f"The posteriors of {tallied.model} are all 0 or 1, and were read as probabilities "
+                f"that are certain: the costs have no say in what follows from them. If they are "
+                f"decisions, pass Decisions(labels), each one of "
+                f"{_few(evidence.problem.decisions)}.",
+            )
+
+
+def _few(labels: Labels) -> str:
+    return ", ".join(map(str, labels[:_MOST_NAMED])) + ", …" * (len(labels) > _MOST_NAMED)
+
+
 def _sums(models: tuple[ModelTallies, ...]) -> Iterator[Caveat]:
     for tallied in models:
         rows, worst = tallied.off_sum or (0, 1.0)
@@ -203,7 +265,7 @@ def _miscalibration(
     """Models whose miscalibration clearly costs something, and a large share of their cost."""
     spent = {system.name: system.cost for system in systems}
     for model in models:
-        if model.backwards is not None:
+        if model.backwards is not None or evidence.model(model.model).order is not None:
             continue  # advice to recalibrate would hide that columns are in the wrong order
         by_rule = evidence.systems_by_rule(model.model)
         as_is, repaired = by_rule.get(MOVED, by_rule.get(BAYES)), by_rule.get(RECALIBRATED)

@@ -52,7 +52,7 @@ class CrossFitted:
         """Predictions of each case by the fit that has not seen it."""
         cases = np.arange(self.folds.size)
         return {
-            name: type(fits[0])(np.stack([fit.values for fit in fits])[self.folds, cases])
+            name: replace(fits[0], values=np.stack([fit.values for fit in fits])[self.folds, cases])
             for name, fits in self.fits.items()
         }
 

@@ -18,6 +18,7 @@ from stakes._text import always
 from stakes._value import record
 from stakes.calibration import CalibrationMap
 from stakes.evaluation.case_charges import Charges
+from stakes.evaluation.column_order import ColumnOrder
 from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.running_costs import Operation
 from stakes.limits import LimitCheck
@@ -146,6 +147,9 @@ class ModelTallies:
     moving: tuple[FloatArray, FloatArray] | None = None  # the priors from and to which they move
     predicted: Counts | None = None  # the most probable classes, or decisions that stand for them
     leads: FloatArray | None = None  # (2, K), of posteriors as they came, where there is no table
+    named: bool = False  # whether the caller said which class each column belongs to
+    order: ColumnOrder | None = None  # that fits clearly better, of three classes or more
+    certain: bool = False  # whether all posteriors are 0 or 1
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
     # Sums (E + 1, 2, T) of the terms of the costs between edges (E,) of the scores of the table
     term_sums: Callable[[FloatArray], FloatArray] | None = None
@@ -179,6 +183,22 @@ class FoldCosts(NamedTuple):
 
     sums: Mapping[str, FloatArray]  # (K, K)
     weights: FloatArray  # (K,)
+
+
+class ColumnRank(NamedTuple):
+    """How well a column of the costs tells a class from the others, and the best model at that.
+
+    Examples
+    --------
+    >>> ColumnRank("loss", "fraud", 0.97, "forest", 0.81).area
+    0.97
+    """
+
+    column: str
+    label: Label
+    area: float  # under the ROC curve, at least ½: the column may speak for the class or against it
+    model: str
+    best: float  # the same of the model
 
 
 @record
@@ -220,6 +240,15 @@ class Evidence:
     unaided: frozenset[str] | None = None  # what needs no model and keeps the limits; None: all
     pairs: PairsOf | None = None  # None with clusters, fractional weights, limits or case costs
     most_sources: int = FEW_SOURCES  # of decisions whose pairs are counted; more where that is fast
+    column_ranks: tuple[ColumnRank, ...] = ()  # how well columns of the costs tell the classes
+    # Models whose columns seem to be in another order than the classes; see `ordered_models`.
+    misordered: frozenset[str] = frozenset()
+
+    @property
+    def all_misordered(self) -> bool:
+        """Whether that holds for the columns of every system that could win."""
+        rivals = [rule.model for rule in self.rules.values() if rule.eligible]
+        return bool(self.misordered) and self.misordered.issuperset(rivals)
 
     @property
     def all_break(self) -> bool:

@@ -61,7 +61,7 @@ def flips_of(
     """
     problem, prior = evidence.problem.with_limits(None), evidence.prior
     limited = bool(evidence.problem.limits)
-    if not _are_sought(evidence) or evidence.all_break:
+    if not _are_sought(evidence) or evidence.all_break or evidence.all_misordered:
         return (), ()
     if problem.columns or evidence.operation.running_costs:
         over_prior = () if limited else case_regions(systems, evidence)

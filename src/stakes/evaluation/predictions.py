@@ -43,6 +43,7 @@ class Predictions:
     scores: FloatArray | None = None  # (n,), raw or P(second class), for two classes
     fitted: Fitted | None = None  # the rule that is fitted out of fold
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
+    named: bool = False  # whether the caller said which class each column belongs to
     rounding: FloatArray | None = None  # possible rounding errors of single-precision posteriors
     left_out: tuple[Caveat, ...] = ()
 
@@ -165,6 +166,7 @@ def read_predictions(
         scores=scores,
         fitted=repaired,
         off_sum=off_sum,
+        named=values.is_named,
         rounding=cases.rows(values.rounding(name, problem.classes)),
         left_out=(*unmoved, *unrepaired),
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import nan
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, Label
 from stakes.conditions import Beta, CostProportions
 from stakes.evaluation.backwards import LEVEL as BEYOND_NOISE
 from stakes.evaluation.backwards import backwards_class
@@ -31,6 +32,41 @@ _OPTIMAL, _DRIVEN, _RATE = (
 )
 
 
+def without_misordered(evidence: Evidence) -> Evidence:
+    """The evidence in which no system wins whose posteriors seem to belong to other classes.
+
+    Those are bare columns of two classes that rank backwards, and of more classes those that fit
+    clearly better in another order. Columns whose classes are named are never doubted. Where all
+    models are in doubt, all remain eligible: the verdict then says so, and recommends none.
+    """
+    astray = frozenset(
+        tallied.model
+        for tallied in evidence.models
+        if tallied.kind == POSTERIORS and not tallied.named and _is_misordered(tallied, evidence)
+    )
+    rules = evidence.rules
+    if any(rule.eligible and rule.model not in astray for rule in rules.values()):
+        rules = {
+            name: replace(rule, eligible=rule.eligible and rule.model not in astray)
+            for name, rule in rules.items()
+        }
+    return replace(evidence, rules=rules, misordered=astray)
+
+
+def _is_misordered(tallied: ModelTallies, evidence: Evidence) -> bool:
+    if tallied.table is None:
+        return tallied.order is not None
+    return _backwards(tallied, evidence) is not None
+
+
+def _backwards(tallied: ModelTallies, evidence: Evidence) -> Label | None:
+    """The class that a model clearly ranks backwards, whatever level the report is asked for."""
+    table, suspect = tallied.table, None
+    if table is not None:
+        suspect = _interval(_auc(table, evidence.sample, tallied.auc_shift), BEYOND_NOISE)
+    return backwards_class(tallied, suspect, evidence)
+
+
 def quality_of(
     tallied: ModelTallies,
     evidence: Evidence,
@@ -46,9 +82,7 @@ def quality_of(
     losses = _expected_losses(tallied, ranks, hull)
     wasted, share = _wasted(evidence.systems_by_rule(tallied.model), costs, miscalibration)
     area = None if table is None else _auc(table, evidence.sample, tallied.auc_shift)
-    # Whether a model ranks backwards must not depend on the level that a report is asked for.
-    suspect = None if area is None else _interval(area, BEYOND_NOISE)
-    backwards = backwards_class(tallied, suspect, evidence)
+    backwards = _backwards(tallied, evidence)
     advice = None if ranks is None else _advice(dict(losses), ranks)
     return ModelQuality(
         model=tallied.model,

@@ -18,6 +18,8 @@ from stakes.errors import InputError
 from stakes.evaluation.backwards import class_leads
 from stakes.evaluation.case_charges import Charges, charges_of, weighted_terms
 from stakes.evaluation.cases import Cases
+from stakes.evaluation.column_order import ColumnOrder, better_order
+from stakes.evaluation.column_ranks import ranks_of_rows
 from stakes.evaluation.decision_rules import DecisionRule, rules_by_system, rules_of
 from stakes.evaluation.evidence import (
     FEW_SOURCES,
@@ -55,6 +57,7 @@ _NO_FOLDS = (
 )
 
 CLASS_BINS = 10  # bins of the probability of each class
+_FIRST = 1000  # rows that settle most questions about all
 _MOST_SOURCES = 128  # of decisions whose pairs are counted
 _VISITS = 100_000_000  # of cases, to count all pairs: about a second
 _OFF = 1 + 0.381966 / BitGrid.RUN  # moves the edges of bins away from round numbers
@@ -112,6 +115,7 @@ def evidence_of(
         coverage=dict(_coverages(listed, decided, cases)),
         pairs=_pairs(cases, predictions, decided),
         most_sources=_most_sources(cases.truth.size),
+        column_ranks=ranks_of_rows(cases, predictions, models),
     )
 
 
@@ -352,11 +356,29 @@ def _tallies(model: Predictions, cases: Cases) -> ModelTallies:
         leads=None
         if model.posteriors is None or table is not None
         else class_leads(model.posteriors, cases),
+        named=model.named,
+        order=_order(model, cases),
+        certain=model.posteriors is not None and _is_certain(model.posteriors),
         off_sum=model.off_sum,
         term_sums=_term_sums(model, cases),
         class_bins=_class_bins(model.posteriors, cases),
         recalibrated_bins=_class_bins(_for_shares(model.recalibrated, cases), cases),
     )
+
+
+def _is_certain(posteriors: FloatArray) -> bool:
+    """Whether all posteriors are 0 or 1; a look at the first row is enough for most."""
+    return all(
+        bool(((part == 0) | (part == 1)).all())
+        for part in (posteriors[:1], posteriors[:_FIRST], posteriors)
+    )
+
+
+def _order(model: Predictions, cases: Cases) -> ColumnOrder | None:
+    """Of two classes, ranks say whether columns are in order."""
+    if model.posteriors is None or model.named or cases.problem.n_classes == 2:
+        return None
+    return better_order(model.posteriors, cases)
 
 
 def _for_shares(posteriors: FloatArray | None, cases: Cases) -> FloatArray | None:

@@ -52,7 +52,7 @@ def verdict_of(
         "cases" if evidence.sample.clusters is None else "clusters",
     )
     findings = _findings(best, costs, evidence, baseline)
-    if evidence.all_break:
+    if evidence.all_break or evidence.all_misordered:
         verdict = _none(best, findings, costs, words, evidence)
     elif _stays(best, findings, baseline, costs, words):
         verdict = _kept(best, findings, baseline, costs, words, evidence)
@@ -138,7 +138,9 @@ def _none(
     best: System, findings: Findings, costs: SampledCosts, words: VerdictWords, evidence: Evidence
 ) -> Verdict:
     """A verdict that recommends no system."""
-    if evidence.all_break:
+    if evidence.all_misordered:
+        sentences: tuple[str, ...] = (words.all_misordered(),)
+    elif evidence.all_break:
         limits = limit_sentences(best, evidence, costs.level, named=len(words.rivals) > 1)
         sentences = (words.all_break(), *limits)
     else:

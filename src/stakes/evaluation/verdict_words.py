@@ -216,6 +216,13 @@ class VerdictWords:
         which = _listed(absent) if len(absent) > 1 else "".join(absent)
         return which and f"There is no case of {which} here: this holds for as long as none comes."
 
+    def all_misordered(self) -> str:
+        """Why nothing is recommended where all posteriors seem to belong to other classes."""
+        whose = "all models" if self.several else self.rivals[0].model
+        return (
+            f"Deploy none: the posteriors of {whose} seem to belong to other classes than they are "
+            f"read for. Name the classes of their columns first."
+        )
     def all_break(self) -> str:
         """Why nothing is recommended where every system breaks a limit."""
         every = "every system" if len(self.rivals) > 1 else self.rivals[0].model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes._expression import Expression, parse
 from stakes.errors import InputError
-from stakes.problem._belief import is_belief, negated_cell
+from stakes.problem._belief import is_belief, negated_cell, split_beliefs
 
 _MOST_CLASSES = 10_000
 
@@ -95,9 +96,13 @@ def named_table(table: Any) -> Any:
 
 
 def from_mapping(
-    table: Mapping[Any, Any], classes: object, decisions: object
+    table: Mapping[Any, Any], classes: object, decisions: object, *, gains: bool = False
 ) -> tuple[Labels, Labels, list[list[Any]]]:
-    """Labels and rows of a mapping class → decision → cost."""
+    """Labels and rows of a mapping class → decision → cost.
+
+    Decisions whose order is not stated stand in that of the first row, or else in that of the
+    classes, where each class has a decision of its own; see `by_suited_class`.
+    """
     rows_of = _check.labels("classes", table if classes is None else classes)
     rows = _check.by_label("costs", table, rows_of)
     if not rows or not all(isinstance(row, Mapping) for row in rows):
@@ -107,7 +112,41 @@ def from_mapping(
         )
     written_first = next(iter(table.values()))
     names = _check.labels("decisions", written_first if decisions is None else decisions)
-    return rows_of, names, [_check.by_label("costs", row, names) for row in rows]
+    cells = [_check.by_label("costs", row, names) for row in rows]
+    if decisions is None:
+        order = by_suited_class(cells, gains=gains)
+        names = tuple(names[d] for d in order)
+        cells = [[row[d] for d in order] for row in cells]
+    return rows_of, names, cells
+
+
+def by_suited_class(cells: list[list[Any]], *, gains: bool = False) -> list[int]:
+    """The order of the decisions in which each class has the one that suits it at its own place.
+
+    That is the cheapest decision of the class, or with `gains` the one of the largest gain. The
+    order stays where two classes share a decision, where one has several, and where there are not
+    as many decisions as classes. Expressions are compared where every column is 1.
+    """
+    order = list(range(len(cells[0])))
+    if len(order) != len(cells):
+        return order
+    costs = np.array([[_typical(cell) for cell in row] for row in cells])
+    costs = -costs if gains else costs
+    suited = costs.argmin(axis=1)
+    alone = (costs == costs.min(axis=1, keepdims=True)).sum(axis=1) == 1  # nan equals nothing
+    return suited.tolist() if alone.all() and len({*suited}) == len(order) else order
+
+
+def _typical(cell: Any) -> float:
+    """A cost as a number: the mean of a distribution; nan for what is refused where it is read."""
+    with suppress(InputError, TypeError, ValueError, ArithmeticError):
+        if isinstance(cell, str):
+            expression = parse(cell.strip())
+            with np.errstate(all="ignore"):
+                return float(np.ravel(expression({n: np.ones(1) for n in expression.names}))[0])
+        [[mean]], _ = split_beliefs([[cell]])
+        return float(mean)
+    return np.nan
 
 
 def unit_name(unit: object) -> str | None:

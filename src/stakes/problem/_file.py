@@ -13,7 +13,7 @@ from stakes._check import Label
 from stakes._files import write_whole
 from stakes.errors import InputError
 from stakes.problem._belief import negated_cell
-from stakes.problem._cost_table import LARGEST
+from stakes.problem._cost_table import LARGEST, by_suited_class
 from stakes.problem._limit import Limit
 
 _KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers", "limits"}
@@ -50,12 +50,7 @@ def read(path: str | Path) -> dict[str, Any]:
                 f'{name} = ["a", "b"].'
             )
     classes = stated.get("classes", list(table))
-    rows = _by_text(path, "costs", table, classes)
-    decisions = stated.get("decisions", list(next(iter(table.values()))))
-    costs = [
-        _row(path, _text(label), row, decisions, sign)
-        for label, row in zip(classes, rows, strict=True)
-    ]
+    decisions, costs = _costs(path, table, classes, stated.get("decisions"), sign)
     prior = stated.get("prior")
     if isinstance(prior, Mapping):
         prior = _by_text(path, "prior", prior, classes)
@@ -68,6 +63,20 @@ def read(path: str | Path) -> dict[str, Any]:
         "answers": _answers(path, stated.get("answers"), classes, decisions),
         "limits": _limits(path, stated.get("limits", []), classes, decisions),
     }
+
+
+def _costs(
+    path: str | Path, table: Mapping[str, Any], classes: list[Label], stated: Any, sign: int
+) -> tuple[list[Label], list[list[Any]]]:
+    """The decisions in the order that is stated, or else in that of the classes; the costs."""
+    rows = _by_text(path, "costs", table, classes)
+    decisions = list(next(iter(table.values()))) if stated is None else stated
+    pairs = zip(classes, rows, strict=True)
+    costs = [_row(path, _text(label), row, decisions, sign) for label, row in pairs]
+    if stated is not None:
+        return decisions, costs
+    order = by_suited_class(costs)
+    return [decisions[d] for d in order], [[row[d] for d in order] for row in costs]
 
 
 def _parsed(path: str | Path) -> dict[str, Any]:

@@ -51,12 +51,15 @@ class Problem(Charged):
     ----------
     costs : array_like of shape (K, M), or mapping class → decision → cost
         Rows are true classes, columns are decisions. A mapping settles orientation and labels by
-        name. Negative costs are gains. Costs lie within 1e100 of zero. Text is an expression of
-        columns that every case has: numbers, names, ``column["odd name"]``, + − * /, comparisons,
-        and, or, not, min, max, abs and where(condition, then, otherwise). An uncertain cost is a
-        distribution, such as `Between(80, 300)` or a frozen one of SciPy.
+        name, whatever the order in which its rows list the decisions. Negative costs are gains.
+        Costs lie within 1e100 of zero. Text is an expression of columns that every case has:
+        numbers, names, ``column["odd name"]``, + − * /, comparisons, and, or, not, min, max, abs
+        and where(condition, then, otherwise). An uncertain cost is a distribution, such as
+        `Between(80, 300)` or a frozen one of SciPy.
     classes, decisions : sequence of str, int or bool, optional
-        By default 0, 1, …; decisions are the classes when there are as many of them.
+        By default 0, 1, …; decisions are the classes when there are as many of them. Those of a
+        mapping stand in the order of its first row, or, where each class is suited by another
+        decision, in the order of the classes that they suit.
     prior : K probabilities, or mapping from class to probability, optional
         Shares of the classes once deployed. None: the shares of the data at hand.
     unit : str, optional
@@ -267,7 +270,10 @@ class Problem(Charged):
             utilities = named_table(utilities)
             if isinstance(utilities, Mapping):
                 classes, decisions, utilities = from_mapping(
-                    utilities, common.pop("classes", None), common.pop("decisions", None)
+                    utilities,
+                    common.pop("classes", None),
+                    common.pop("decisions", None),
+                    gains=True,
                 )
                 common.update(classes=classes, decisions=decisions)
             return cls(negated(utilities), **common)

@@ -35,6 +35,7 @@ from stakes.render.tables import (
     QUALITY,
     calibrator_text,
     four_digits,
+    known_by_then,
     page_sections,
     random_numbers,
 )
@@ -127,6 +128,7 @@ def to_html(
         compared=any(pick.clear is not None for pick in report.picks),
         posteriors=any(model.kind == "posteriors" for model in report.models),
         calibrator=calibrator_text(report.assumptions),
+        decisions_use=known_by_then(report.problem),
         random_numbers=random_numbers(report),
         wholes=_wholes(report.problem),
         factors=moves_factors(report),

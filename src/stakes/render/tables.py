@@ -37,6 +37,7 @@ from stakes.report import Assumptions, ModelQuality, Report, System
 
 QUALITY = "Quality of the scores"
 _LARGEST_COST = 20  # most cells that are listed, where there are too many for a table
+_MOST_COLUMNS = 6  # of costs that are listed
 _MOST_CELLS = 2500  # of a table of classes by decisions that is written out
 
 
@@ -391,6 +392,8 @@ def _assumptions(report: Report) -> Section:
         shares = "this prior" if same else _shares(labels, assumed.posterior_prior)
         sentences += (f"Posteriors hold for: {shares}.",)
     sentences += (f"Calibrator: {calibrator_text(assumed)}.",)
+    if columns := known_by_then(report.problem):
+        sentences += (f"Decisions use: {columns}.",)
     rows = (
         ("cases", f"{four_digits(assumed.n_cases)}{' (weighted)' if assumed.weighted else ''}"),
         *([] if assumed.engine in (None, "numpy") else [("rows", f"tallied by {assumed.engine}")]),
@@ -408,6 +411,17 @@ def calibrator_text(assumed: Assumptions) -> str:
     name = assumed.calibrator or "none"
     chosen = "the map that predicts other folds best (Select)"
     return name.replace("Select()", chosen) if name.startswith("Select()") else name
+
+
+def known_by_then(problem: Problem) -> str:
+    """The columns that decisions use, and when they must be known; empty where there are none."""
+    columns = problem.columns
+    if not columns:
+        return ""
+    listed = ", ".join(columns[:_MOST_COLUMNS])
+    more = f" and {len(columns) - _MOST_COLUMNS} more" * (len(columns) > _MOST_COLUMNS)
+    named = f"column{'s' * (len(columns) > 1)} {listed}{more} of the costs"
+    return f"{named}, which must be known when a decision is made"
 
 
 def random_numbers(report: Report) -> str:

@@ -20,7 +20,7 @@ from stakes.errors import InputError
 from stakes.evaluation import CrossFitted, evaluate, read_cases, refuse_needless
 from stakes.problem import Problem
 from stakes.report import Caveat, Report
-from stakes.rows import WRAPPERS, Predicted
+from stakes.rows import POSTERIORS, WRAPPERS, Posteriors, Predicted
 from stakes.sklearn.responses import (
     best_kind,
     order_of,
@@ -137,7 +137,7 @@ def evaluate_estimators(
             fits = (
                 by_every_fit(*arguments, **how) if compared else [predict_others(*arguments, **how)]
             )
-        answers[name] = [WRAPPERS[kind](predictions) for predictions in fits]
+        answers[name] = [_named_by_class(kind, fit, problem) for fit in fits]
     models: Any = {name: fits[0] for name, fits in answers.items()}
     if compared:
         models = CrossFitted(answers, fold_of_cases(splits))
@@ -145,6 +145,13 @@ def evaluate_estimators(
     estimand = Caveat(CROSS_VALIDATION, _estimand(chosen, splits))
     frozen_caveats = _frozen({name: estimator for name, (estimator, _) in requests.items()})
     return replace(report, caveats=(estimand, *frozen_caveats, *report.caveats))
+
+
+def _named_by_class(kind: str, predictions: Any, problem: Problem) -> Predicted:
+    """The predictions of an estimator, whose classes are known."""
+    if kind == POSTERIORS:
+        return Posteriors(predictions, classes=problem.classes)
+    return WRAPPERS[kind](predictions)
 
 
 def _features(X: Any, n_cases: int) -> Any:

@@ -124,9 +124,9 @@ def read_target(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
         classes, codes = np.unique(target, return_inverse=True)
     except (TypeError, ValueError) as error:
         fault = " ".join(str(error).split()).rstrip(".")
-        raise InputError(
-            f"y must hold one label for every case; {fault}. Pass a list or array of labels."
-        ) from error
+        gaps = np.ndim(y) == 1 and _check.absent("y", y).any()
+        remedy = _check.UNLABELLED if gaps else "Pass a list or array of labels."
+        raise InputError(f"y must hold one label for every case; {fault}. {remedy}") from error
     if len(classes) < 2:
         raise InputError(
             f"y must hold cases of two classes or more; there are {len(target)} cases, of "
