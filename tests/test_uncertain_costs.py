@@ -168,7 +168,7 @@ def test_values_are_those_of_brute_force_with_costs_and_prior_unknown():
     }
     for part in worth.parts:
         assert 0 <= part.evppi <= worth.evpi + 1e-9
-        assert part.evppi <= part.evppi_remade
+        assert part.evppi <= part.evppi_remade_high
 
 
 def test_certainty_is_worth_nothing_where_the_verdict_doubts_a_model_and_not_the_costs():
@@ -208,7 +208,13 @@ def test_rules_made_again_are_bayes_decisions_for_each_world(weights):
         "m", "posteriors", posteriors=rows, fitted=Fitted(rows[:, ::-1], None)
     )
     worlds = Worlds(RNG.normal(0, 3, (5, 2, 3)), RNG.dirichlet([8, 2], 5))
-    costs = remake_of(cases, [predictions], {"m": 0.5}, None).costs(worlds)
+    evidence = evidence_of(cases, [predictions], posterior_prior=None, calibrator=None)
+    remake = remake_of(
+        cases, [predictions], evidence, {"m": 0.5}, None, rng=np.random.default_rng(0)
+    )
+    parts = remake.costs(worlds, ["always 0"])
+    assert parts.shape == (5, 3, 50)  # worlds, rules, folds
+    costs = parts.sum(axis=2)[:, 1:]
     counted = np.ones(N) if weights is None else weights
     for world, (above, prior) in enumerate(zip(*worlds, strict=True)):
         known = Problem(problem.costs + above)

@@ -190,7 +190,14 @@ def evaluate(
         with_fold_costs(evidence, models, cases, read),
         options,
         library=frame_library(y_true, models),
-        remake=remake_of(cases, predictions, options.operation.running_costs, holds_for),
+        remake=remake_of(
+            cases,
+            predictions,
+            evidence,
+            options.operation.running_costs,
+            holds_for,
+            rng=np.random.default_rng([options.seed, 3]),
+        ),
         moved_limits=MovedLimits(cases, predictions, folds),
     )
 

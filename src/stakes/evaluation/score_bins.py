@@ -10,7 +10,7 @@ from stakes._check import FloatArray, IntArray
 from stakes.decide import cheapest_decisions, class_ratios
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.problem import Problem
-from stakes.report import FEWER_BINS, MOST_BINS, TUNED
+from stakes.report import MOST_BINS, TUNED
 from stakes.rows import POSTERIORS
 from stakes.scoring import posterior_pairs
 from stakes.tally import ScoreTable
@@ -55,7 +55,7 @@ def shown_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable 
         return table
     changes = () if evidence.problem.columns else decision_changes(table.scores, evidence.problem)
     cuts = np.concatenate([np.empty(0), *changes])
-    return table.binned(_edges(table, cuts, FEWER_BINS))
+    return table.binned(_edges(table, cuts, MOST_BINS))
 
 
 def _decision_cuts(

@@ -38,7 +38,7 @@ from stakes.render.tables import (
     page_sections,
     random_numbers,
 )
-from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
+from stakes.report import MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
     *("numbers", "cheapest", "intervals", "comparisons", "digits", "text", "charts"),
@@ -139,7 +139,6 @@ def to_html(
         recommended=middle(report.verdict.choice or "", NAME),
         **_frame(),
         most_bins=f"{MOST_BINS:,}",
-        fewer_bins=f"{FEWER_BINS:,}",
     )
     text: str = page.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate has no bytes
     text = _isolated(re.sub(f"[{_TURNING}]", "", text), report)

@@ -5,7 +5,6 @@ from stakes.report._consistency import RANGES, refuse_inconsistent
 from stakes.report._findings import (
     AS_DECIDED,
     BAYES,
-    FEWER_BINS,
     LEFT_OUT,
     MOST_BINS,
     MOVED,
@@ -34,7 +33,6 @@ from stakes.report._systems import Gate, System, Verdict, cheapest_of
 __all__ = [
     "AS_DECIDED",
     "BAYES",
-    "FEWER_BINS",
     "LEFT_OUT",
     "MOST_BINS",
     "MOVED",
