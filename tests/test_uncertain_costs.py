@@ -17,6 +17,7 @@ from stakes.evaluation.folds import Fitted
 from stakes.evaluation.information import Remake, Rivals, _worth_remade
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.remade_decisions import remake_of
+from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.tally_rows import evidence_of
 from stakes.inference import Dirichlet
 from tamper import sealed_again
@@ -211,9 +212,7 @@ def test_rules_made_again_are_bayes_decisions_for_each_world(weights):
     )
     worlds = Worlds(RNG.normal(0, 3, (5, 2, 3)), RNG.dirichlet([8, 2], 5))
     evidence = evidence_of(cases, [predictions], posterior_prior=None, calibrator=None)
-    remake = remake_of(
-        cases, [predictions], evidence, {"m": 0.5}, None, rng=np.random.default_rng(0)
-    )
+    remake = remake_of(cases, [predictions], evidence, Operation({"m": 0.5}), None, 0)
     parts = remake.costs(worlds, ["always 0"])
     assert parts.shape == (5, 3, 50)  # worlds, rules, folds
     costs = parts.sum(axis=2)[:, 1:]
@@ -266,7 +265,7 @@ def test_experts_matrices_are_worlds_of_their_own():
     assert worth.parts[0].evppi == pytest.approx(regret)
 
 
-# Worth with rules remade: neither the optimist's value nor the pessimist's --------------------------
+# Worth with rules remade: neither the optimist's value nor the pessimist's ------------------------
 
 
 def worth_of(parts: np.ndarray, n_today: int) -> Any:
@@ -301,8 +300,7 @@ def test_worth_with_rules_remade_lies_between_the_optimists_and_the_pessimists_v
     halves += [~half for half in halves]
     high = chosen_and_charged(parts, 2, folds, folds)
     apart = [
-        chosen_and_charged(parts, 2, np.flatnonzero(~half), np.flatnonzero(half))
-        for half in halves
+        chosen_and_charged(parts, 2, np.flatnonzero(~half), np.flatnonzero(half)) for half in halves
     ]
     low = float(np.mean(apart))
     counts = rng.multinomial(8, np.full(8, 1 / 8), size=200)

@@ -16,6 +16,7 @@ if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
 from stakes import Problem, Report, evaluate
+from stakes.calibration import Affine
 
 DATA = Path(__file__).parents[2] / "src" / "stakes" / "data"
 SHOWN = """stakes => {
@@ -77,16 +78,16 @@ def test_a_saving_after_a_move_is_that_of_a_new_evaluation(factors, places, prio
     assert page.complaints == []
 
 
-def test_scores_in_bins_are_called_approximate_wherever_they_are_moved(opened):
+@pytest.mark.parametrize("calibrator", [None, Affine()], ids=["as is", "recalibrated"])
+def test_scores_in_bins_are_called_approximate_wherever_they_are_moved(calibrator, opened):
     rng = np.random.default_rng(0)
     y = (rng.random(3000) < 0.3).astype(int)
     p = 1 / (1 + np.exp(-(2 * y + rng.normal(size=y.size) - 1.8)))
-    problem = Problem.binary(false_alarm=1, miss=4)
-    report = evaluate(y, {"net": p}, problem, calibrator=None, replicates=10)
-    page = opened(report)
+    problem, options = Problem.binary(false_alarm=1, miss=4), {"calibrator": calibrator}
+    page = opened(evaluate(y, {"net": p}, problem, replicates=10, **options))
     for costs in ([[0, 1], [6, 0]], [[0, 1], [2, 0]]):
         shown = page.run(SHOWN, {"costs": costs})
-        verdict = evaluate(y, {"net": p}, Problem(costs), calibrator=None, replicates=10).verdict
+        verdict = evaluate(y, {"net": p}, Problem(costs), replicates=10, **options).verdict
         saving = verdict.saving_over_naive
         gap = np.abs(np.array(shown) - [saving.value, saving.low, saving.high])
         assert gap.max() <= 0.01 * verdict.unaided_cost

@@ -17,8 +17,8 @@ from stakes.evaluation.cases import Cases
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.information import Remake
 from stakes.evaluation.predictions import Predictions
+from stakes.evaluation.running_costs import Operation
 from stakes.problem import CaseCosts
-
 
 _FOLDS = 50  # parts of the cases, by which they are halved and drawn again
 
@@ -74,10 +74,9 @@ def remake_of(
     cases: Cases,
     predictions: Sequence[Predictions],
     evidence: Evidence,
-    running: Mapping[str, float],
+    operation: Operation,
     from_prior: FloatArray | None,
-    *,
-    rng: np.random.Generator,
+    seed: int,
 ) -> Remake:
     """A function that remakes Bayes decisions for each world and returns their costs by fold.
 
@@ -87,6 +86,7 @@ def remake_of(
     cost in that world. Today's decisions, and what their model costs to run, come first.
     """
     start = cases.shares if from_prior is None else from_prior
+    running = operation.running_costs
     models = {model.model: model for model in predictions}
     constant = [always(decision) for decision in cases.problem.decisions]
 
@@ -100,7 +100,7 @@ def remake_of(
         return models[rule.model].decisions(rule, cases.charges), running.get(rule.model, 0.0)
 
     def remade(worlds: Worlds, names: Sequence[str]) -> FloatArray:
-        dealt = _dealt(cases, rng)
+        dealt = _dealt(cases, np.random.default_rng([seed, 3]))
         # Where the prior is the same in all worlds, posteriors that came for it need no move.
         drawn = bool(np.abs(worlds.prior - cases.prior).max() > 0)
         sources = list(_sources(cases, predictions, running, start, drawn))

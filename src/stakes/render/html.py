@@ -38,7 +38,7 @@ from stakes.render.tables import (
     page_sections,
     random_numbers,
 )
-from stakes.report import MOST_BINS, Caveat, Report
+from stakes.report import FEWER_BINS, MOST_BINS, MOST_SCORES, Caveat, Report
 
 _SCRIPTS = (
     *("numbers", "cheapest", "intervals", "comparisons", "digits", "text", "charts"),
@@ -138,7 +138,9 @@ def to_html(
         normalized_note=naive_breaks_limit(report),
         recommended=middle(report.verdict.choice or "", NAME),
         **_frame(),
+        most_scores=f"{MOST_SCORES:,}",
         most_bins=f"{MOST_BINS:,}",
+        fewer_bins=f"{FEWER_BINS:,}",
     )
     text: str = page.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate has no bytes
     text = _isolated(re.sub(f"[{_TURNING}]", "", text), report)

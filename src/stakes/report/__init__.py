@@ -5,8 +5,10 @@ from stakes.report._consistency import RANGES, refuse_inconsistent
 from stakes.report._findings import (
     AS_DECIDED,
     BAYES,
+    FEWER_BINS,
     LEFT_OUT,
     MOST_BINS,
+    MOST_SCORES,
     MOVED,
     POSTERIOR_RULES,
     RECALIBRATED,
@@ -33,8 +35,10 @@ from stakes.report._systems import Gate, System, Verdict, cheapest_of
 __all__ = [
     "AS_DECIDED",
     "BAYES",
+    "FEWER_BINS",
     "LEFT_OUT",
     "MOST_BINS",
+    "MOST_SCORES",
     "MOVED",
     "POSTERIOR_RULES",
     "RANGES",

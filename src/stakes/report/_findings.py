@@ -20,7 +20,9 @@ TUNED_APART = "threshold tuned out of fold"
 TUNED = "threshold tuned on these cases"
 
 LEFT_OUT = "left out"  # the kind of caveat that says what a report does not show
-MOST_BINS = 1024  # scores of one model that a report holds; more are pooled
+MOST_SCORES = 1024  # scores of one model that a report holds as they are; more are pooled
+MOST_BINS = 768  # into which they are pooled
+FEWER_BINS = 256  # into which recalibrated scores are pooled; nothing is drawn of them
 
 CurvePoints = tuple[tuple[float, float, float], ...]  # of a curve: share, cost, price
 
@@ -92,9 +94,9 @@ class ModelQuality(Value):
     which of them suits these scores.
 
     `table` holds the scores of two classes and `recalibrated` the recalibrated ones; more than 1024
-    of them are pooled into 1024 bins. `n_scores` and `n_recalibrated` say how many distinct ones
-    there were (bins, if an engine tallied them). All numbers come from the scores, not from
-    these bins. `by_threshold` says what every threshold costs, for two decisions about cases with
+    of them are pooled into 768 and 256 bins. `n_scores` and `n_recalibrated` say how many there
+    were (bins, if an engine tallied them). All numbers come from the scores, not from these bins.
+    `by_threshold` says what every threshold costs, for two decisions about cases with
     their own costs. `class_bins` (K, 10, 3), for more than two classes, has for each tenth of the
     probability of a class the weight of the cases, the weight of those of the class, and the sum of
     their probabilities. `recalibrated_bins` has the same of the recalibrated probabilities, for the
@@ -291,8 +293,8 @@ class Uncertainty(Value):
     worth per case to know everything before one of the present rules is chosen. `evpi_remade` is
     the same if rules are made again once the costs are known, None where that was not computed. Its
     interval, from `evpi_remade_low` to `evpi_remade_high`, is about the cases that were drawn; nan
-    in reports of earlier versions. Other costs are those on these cases. `parts` say the same for each unknown quantity alone, the most
-    valuable first.
+    in reports of earlier versions. Other costs are those on these cases. `parts`
+    say the same for each unknown quantity alone, the most valuable first.
 
     Examples
     --------
