@@ -27,7 +27,7 @@ from stakes.inference import (
     system_costs,
     with_blind,
 )
-from stakes.regions import Margin, constant_rules, sensitivity
+from stakes.regions import Margin
 from stakes.render.flip_tables import _in_words, margin_section
 from stakes.render.tables import sections
 from stakes.report import POSTERIOR_RULES, Flip
@@ -555,13 +555,8 @@ def test_margins_and_kept_flips_are_one_answer_and_that_of_brute_force(
     # Without joint bins, what is recommended along the way is not searched, which takes long.
     flips = {flip.what: flip for flip in report._but(joint=None).flips("kept")}
     assert list(flips) == [margin.what for margin in report.margins]
-    choice = sensitivity(
-        {
-            **constant_rules(report.systems[0].counts, problem),
-            **{system.name: system.counts for system in report.systems if system.candidate},
-        },
-        problem,
-    ).cheapest
+    verdict = report.verdict
+    choice = verdict.cheapest or verdict.unaided
     far = 20 * problem.costs.max()
     for margin in report.margins:
         flip = flips[margin.what]

@@ -49,9 +49,11 @@ def n_costs(problem: Problem) -> int:
 
 
 def flips_of(
-    systems: tuple[System, ...], evidence: Evidence, costs: SampledCosts
+    systems: tuple[System, ...], evidence: Evidence, costs: SampledCosts, chosen: str
 ) -> tuple[tuple[Regions, ...], tuple[Margin, ...]]:
     """Where each system is the cheapest, and how far each cost and prior may move.
+
+    Clear flips are those of what is chosen, which need not be the cheapest on these cases.
 
     Regions are over the cost proportion and the prior of the last class. Decisions stay as they
     are. While costs move, so do the shares and rates of limits. While the prior moves, shares move
@@ -69,7 +71,6 @@ def flips_of(
     flip_points = sensitivity(rivals, problem)
     margins = (*flip_points.costs, *(() if limited else flip_points.priors))
     over_priors = () if limited else [*_prior_lines(costs, prior)][-len(flip_points.priors) :]
-    choice = flip_points.cheapest
     axes: dict[StraightAxis, _Line] = {}
     if not limited:
         axes = {Prior(problem, problem.classes[-1]): over_priors[-1]}
@@ -79,7 +80,10 @@ def flips_of(
     for k, margin in enumerate(margins):
         of_prior = k - problem.costs.size
         line = _cost_line(costs, k, problem) if of_prior < 0 else over_priors[of_prior]
-        walks.append(_Walk(line, (choice, choice), (margin.low, margin.high)))
+        # Up to where another is as cheap, the cheapest is a contender; any other choice may not be.
+        is_cheapest = chosen == flip_points.cheapest
+        starts = (margin.low, margin.high) if is_cheapest else (margin.value, margin.value)
+        walks.append(_Walk(line, (chosen, chosen), starts))
     if problem.is_binary and not limited:
         axes = {CostProportion(prior): _proportion_line(costs), **axes}
     regions = {cheapest_regions(rivals, axis): line for axis, line in axes.items()}

@@ -38,7 +38,7 @@ class Margin(Value):
     value : its present value
     low, high : where another model becomes as cheap; infinite where none does, nan where unknown
     low_rival, high_rival : that model, or None
-    clear_low, clear_high : where the model that is the cheapest now is clearly no longer so: it
+    clear_low, clear_high : where what a report recommends is clearly not the cheapest: it
         has left the contenders, or clearly costs more than a constant decision; infinite where
         neither happens up to 20 times the largest cost, nan where only counts are known (see
         `leaving_points`)
