@@ -481,14 +481,19 @@ def random_report(seed, monkeypatch, **design):
     if ties:
         models["twin"] = models["a"]
     models["clerk"] = Decisions(np.where(rng.random(n) < 0.8, costs.argmin(axis=1)[truth], 0))
+    return watched(truth, models, Problem(costs, prior=prior), monkeypatch, **design)
+
+
+def watched(truth, models, problem, monkeypatch, **options):
+    """A report, and the evidence from which it was made."""
     seen = []
 
-    def watched(evidence, *arguments, **options):
+    def noted(evidence, *arguments, **others):
         seen.append(evidence)
-        return report_of(evidence, *arguments, **options)
+        return report_of(evidence, *arguments, **others)
 
-    monkeypatch.setattr(evaluate_rows, "report_of", watched)
-    report = evaluate(truth, models, Problem(costs, prior=prior), replicates=10, **design)
+    monkeypatch.setattr(evaluate_rows, "report_of", noted)
+    report = evaluate(truth, models, problem, replicates=10, **options)
     monkeypatch.undo()
     return report, seen[0]
 
@@ -550,8 +555,23 @@ def test_margins_and_kept_flips_are_one_answer_and_that_of_brute_force(
     seed, prior, calibrated, monkeypatch
 ):
     design = {} if calibrated else {"calibrator": None}
-    report, evidence = random_report(seed, monkeypatch, prior=prior, **design)
-    problem = evidence.problem
+    refuse_other_than_brute_force(*random_report(seed, monkeypatch, prior=prior, **design))
+
+
+def test_what_is_chosen_though_another_is_cheaper_on_these_cases_is_followed(monkeypatch):
+    """The verdict deploys none: the saving of the cheapest is less than luck would make it."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(60) < 0.3).astype(int)
+    models = {f"m{j}": Decisions(np.where(rng.random(60) < 0.08, 1, 0)) for j in range(4)}
+    report, evidence = watched(y, models, Problem([[0, 7], [3, 0]]), monkeypatch)
+    assert report.verdict.cheapest is None
+    assert min(system.cost.value for system in report.systems) < report.naive.cost
+    assert refuse_other_than_brute_force(report, evidence) >= 2
+
+
+def refuse_other_than_brute_force(report, evidence):
+    """Compare clear margins and kept flips with each other and with brute force; count them."""
+    problem, found = evidence.problem, 0
     # Without joint bins, what is recommended along the way is not searched, which takes long.
     flips = {flip.what: flip for flip in report._but(joint=None).flips("kept")}
     assert list(flips) == [margin.what for margin in report.margins]
@@ -563,6 +583,7 @@ def test_margins_and_kept_flips_are_one_answer_and_that_of_brute_force(
         assert (flip.low, flip.high) == (margin.clear_low, margin.clear_high)
         for end, last in ((flip.low, 0.0), (flip.high, 0.9999 if margin.is_prior else far)):
             left = np.isfinite(end)
+            found += left
             reach = (end if left else last) - margin.value
             # With a prior that moves, costs are those of a known prior, here and there.
             for part, out in ((0.4, False), (0.9, False), (0.999, False), (1.001, True)):
@@ -571,6 +592,7 @@ def test_margins_and_kept_flips_are_one_answer_and_that_of_brute_force(
                         problem, evidence.prior, margin.what, margin.value + part * reach
                     )
                     assert ruled_out(evidence, choice, *stakes) is out, (margin.what, part)
+    return found
 
 
 @pytest.mark.slow
