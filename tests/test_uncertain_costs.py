@@ -517,10 +517,12 @@ def test_worlds_of_experts_are_their_matrices_about_the_mean():
 
 def test_a_report_of_a_version_without_intervals_of_worth_still_opens(report):
     written = json.loads(report.to_json())
-    worth = written["uncertainty"]
-    for part in (worth, *worth["parts"]):
+    known = written["uncertainty"]
+    for part in (known, *known["parts"]):
         for name in [name for name in part if name.endswith(("remade_low", "remade_high"))]:
             del part[name]
     opened = Report.from_json(sealed_again(written))
-    assert opened.uncertainty.evpi == report.uncertainty.evpi
-    assert np.isnan(opened.uncertainty.evpi_remade_low)
+    worth = opened.uncertainty
+    assert worth is not None
+    assert worth.evpi == report.uncertainty.evpi
+    assert np.isnan(worth.evpi_remade_low)

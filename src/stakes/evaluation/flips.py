@@ -70,7 +70,9 @@ def flips_of(
     rivals = _rivals(systems, evidence)
     flip_points = sensitivity(rivals, problem)
     margins = (*flip_points.costs, *(() if limited else flip_points.priors))
-    over_priors = () if limited else [*_prior_lines(costs, prior)][-len(flip_points.priors) :]
+    over_priors: list[_Line] = []
+    if not limited:
+        over_priors = list(_prior_lines(costs, prior))[-len(flip_points.priors) :]
     axes: dict[StraightAxis, _Line] = {}
     if not limited:
         axes = {Prior(problem, problem.classes[-1]): over_priors[-1]}

@@ -152,7 +152,9 @@ def _worth_remade(worlds: Worlds, rivals: Rivals, remake: Remake, level: float) 
     halves = np.array([rng.permutation(n_folds) < n_folds // 2 for _ in range(_HALVES)])
     halves = np.concatenate([halves, ~halves])
     low = float(np.mean([_apart(parts, half, n_today) for half in halves]))
-    counts = rng.multinomial(n_folds, np.full(n_folds, 1 / n_folds), size=_REPLICATES).T
+    counts = rng.multinomial(n_folds, np.full(n_folds, 1 / n_folds), size=_REPLICATES).T.astype(
+        float
+    )
     error = max(_error(parts, n_today), float(_least_costs(parts, counts, n_today).std()))
     reach = error * float(np.sqrt(profile_threshold(level, np.asarray(n_folds - 1.0))))
     ends = ((low + high) / 2, min(low, high) - reach, max(low, high) + reach)

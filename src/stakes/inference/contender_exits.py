@@ -331,7 +331,7 @@ class _Race:
         factor[:, 1] *= -1
         fitting = self.fitting[pairs[:, :, None], pairs[:, None, :]]
         added = np.einsum("ni,nij,nj->n", factor, fitting, factor)
-        return np.maximum(np.asarray(added), 0.0)
+        return np.asarray(np.maximum(added, 0.0))
 
     def _fitting_at(self, problem: Problem) -> FloatArray | None:
         """What fitting adds to the covariance of all costs under a problem, (J, J)."""

@@ -307,12 +307,10 @@ def moves_factors(report: Report) -> bool:
     return bool(report.problem.columns or report.assumptions.running_costs)
 
 
-def _remade(part: UncertainPart) -> str:
+def _remade(worth: float, part: UncertainPart) -> str:
     """What it is worth to know a number where rules are made again, with the interval."""
-    value, *ends = (
-        _text.number(x, 3)
-        for x in (part.evppi_remade, part.evppi_remade_low, part.evppi_remade_high)
-    )
+    value = _text.number(worth, 3)
+    ends = (_text.number(end, 3) for end in (part.evppi_remade_low, part.evppi_remade_high))
     return value if isnan(part.evppi_remade_low) else f"{value} ({' to '.join(ends)})"
 
 
@@ -327,7 +325,7 @@ def unknown_section(report: Report, uncertainty: Uncertainty) -> Section:
             "–" if isnan(part.mean) else _text.number(part.mean),
             "–" if isnan(part.low) else f"{_text.number(part.low)} to {_text.number(part.high)}",
             _text.number(part.evppi, 3),
-            *([] if part.evppi_remade is None else [_remade(part)]),
+            *([] if part.evppi_remade is None else [_remade(part.evppi_remade, part)]),
         )
         for part in uncertainty.parts
     )

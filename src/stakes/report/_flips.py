@@ -148,14 +148,14 @@ def _flip_at(
     margin: Margin, there: Callable[[float], MovedCosts] | None, choice: tuple[str, ...]
 ) -> Flip:
     """The flip where decisions stay; what else may then be the cheapest, where it is known."""
-    ends = margin.clear_low, margin.clear_high
-    others: list[tuple[str, ...]] = [(), ()]
-    for side, end in enumerate(ends):
+    ends, others = (margin.clear_low, margin.clear_high), []
+    for end in ends:
+        possible: tuple[str, ...] = ()
         if there is not None and isfinite(end):
             # A hair beyond: at the end itself rounding may count the choice among the contenders.
             possible = there(end + 1e-4 * (end - margin.value)).possible
-            others[side] = tuple(name for name in possible if name not in choice)
-    return Flip(margin.what, margin.value, *ends, *others)
+        others.append(tuple(name for name in possible if name not in choice))
+    return Flip(margin.what, margin.value, *ends, below=others[0], above=others[1])
 
 
 def _with_changes(
