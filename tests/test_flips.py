@@ -571,7 +571,7 @@ def test_what_is_chosen_though_another_is_cheaper_on_these_cases_is_followed(mon
 
 def refuse_other_than_brute_force(report, evidence):
     """Compare clear margins and kept flips with each other and with brute force; count them."""
-    problem, found = evidence.problem, 0
+    problem, n_ends = evidence.problem, 0
     # Without joint bins, what is recommended along the way is not searched, which takes long.
     flips = {flip.what: flip for flip in report._but(joint=None).flips("kept")}
     assert list(flips) == [margin.what for margin in report.margins]
@@ -583,7 +583,7 @@ def refuse_other_than_brute_force(report, evidence):
         assert (flip.low, flip.high) == (margin.clear_low, margin.clear_high)
         for end, last in ((flip.low, 0.0), (flip.high, 0.9999 if margin.is_prior else far)):
             left = np.isfinite(end)
-            found += left
+            n_ends += left
             reach = (end if left else last) - margin.value
             # With a prior that moves, costs are those of a known prior, here and there.
             for part, out in ((0.4, False), (0.9, False), (0.999, False), (1.001, True)):
@@ -592,7 +592,7 @@ def refuse_other_than_brute_force(report, evidence):
                         problem, evidence.prior, margin.what, margin.value + part * reach
                     )
                     assert ruled_out(evidence, choice, *stakes) is out, (margin.what, part)
-    return found
+    return n_ends
 
 
 @pytest.mark.slow
