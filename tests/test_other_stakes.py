@@ -149,7 +149,7 @@ def test_at_a_flip_the_choice_is_out_and_just_before_it_is_not(decisions, report
             if np.isfinite(end):
                 n_flips += 1
                 # Decisions jump from case to case, so that the choice may flicker farther away.
-                for part, stays in ((0.995, True), (1.0, False)):
+                for part, stays in ((0.995, True), (1.0001, False)):
                     costs, prior = at(flip, flip.value + part * (end - flip.value))
                     there = stakes.moved(costs, prior, kept=kept)
                     assert (choice in there.possible) is stays
@@ -171,17 +171,9 @@ def at(flip, value):
 
 @pytest.mark.slow
 def test_kept_decisions_flip_at_the_clear_ends_of_the_margins(report, flips):
-    margins = {margin.what: margin for margin in report.margins}
-    n_flips = 0
-    for flip in flips["kept"]:
-        for end, clear in (
-            (flip.low, margins[flip.what].clear_low),
-            (flip.high, margins[flip.what].clear_high),
-        ):
-            if np.isfinite(end) and np.isfinite(clear):
-                assert (end - flip.value) / (clear - flip.value) == pytest.approx(1, abs=0.03)
-                n_flips += 1
-    assert n_flips >= 2
+    margins = [(each.what, each.clear_low, each.clear_high) for each in report.margins]
+    assert [(flip.what, flip.low, flip.high) for flip in flips["kept"]] == margins
+    assert np.isfinite([ends for _, *ends in margins]).sum() >= 8
 
 
 @pytest.mark.slow

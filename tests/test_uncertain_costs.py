@@ -14,8 +14,11 @@ from stakes import Between, Decisions, InputError, Problem, Report, bayes_decisi
 from stakes.evaluation.beliefs import Unknown, Worlds, _quantiles, read_uncertain
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.folds import Fitted
+from stakes.evaluation.information import Remake, Rivals, _worth_remade
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.remade_decisions import remake_of
+from stakes.evaluation.running_costs import Operation
+from stakes.evaluation.tally_rows import evidence_of
 from stakes.inference import Dirichlet
 from tamper import sealed_again
 
@@ -168,7 +171,7 @@ def test_values_are_those_of_brute_force_with_costs_and_prior_unknown():
     }
     for part in worth.parts:
         assert 0 <= part.evppi <= worth.evpi + 1e-9
-        assert part.evppi <= part.evppi_remade
+        assert part.evppi <= part.evppi_remade_high
 
 
 def test_certainty_is_worth_nothing_where_the_verdict_doubts_a_model_and_not_the_costs():
@@ -208,7 +211,11 @@ def test_rules_made_again_are_bayes_decisions_for_each_world(weights):
         "m", "posteriors", posteriors=rows, fitted=Fitted(rows[:, ::-1], None)
     )
     worlds = Worlds(RNG.normal(0, 3, (5, 2, 3)), RNG.dirichlet([8, 2], 5))
-    costs = remake_of(cases, [predictions], {"m": 0.5}, None).costs(worlds)
+    evidence = evidence_of(cases, [predictions], posterior_prior=None, calibrator=None)
+    remake = remake_of(cases, [predictions], evidence, Operation({"m": 0.5}), None, 0)
+    parts = remake.costs(worlds, ["always 0"])
+    assert parts.shape == (5, 3, 50)  # worlds, rules, folds
+    costs = parts.sum(axis=2)[:, 1:]
     counted = np.ones(N) if weights is None else weights
     for world, (above, prior) in enumerate(zip(*worlds, strict=True)):
         known = Problem(problem.costs + above)
@@ -256,6 +263,106 @@ def test_experts_matrices_are_worlds_of_their_own():
     assert worth.evpi == pytest.approx(regret)
     assert worth.parts[0].what == "which expert is right"
     assert worth.parts[0].evppi == pytest.approx(regret)
+
+
+# Worth with rules remade: neither the optimist's value nor the pessimist's ------------------------
+
+
+def worth_of(parts: np.ndarray, n_today: int) -> Any:
+    """The library's answer for what folds add to costs (D, J + R, F)."""
+    names = tuple(f"rule {place}" for place in range(n_today))
+    nothing = np.zeros((n_today, 2, 2))
+    rivals = Rivals(names, nothing, nothing, np.zeros(n_today))
+    worlds = Worlds(np.zeros((len(parts), 2, 2)), np.full((len(parts), 2), 0.5))
+    return _worth_remade(worlds, rivals, Remake(lambda *_: parts, 1), 0.95)
+
+
+def chosen_and_charged(parts: np.ndarray, n_today: int, seen: Any, charged: Any) -> float:
+    """In plain loops: rules are chosen by what some folds cost, and charged on others."""
+    n_worlds, n_rules, _ = parts.shape
+    means = [
+        sum(parts[w, rule, f] for w in range(n_worlds) for f in seen) for rule in range(n_today)
+    ]
+    today, total = means.index(min(means)), 0.0
+    for w in range(n_worlds):
+        costs = [sum(parts[w, rule, f] for f in seen) for rule in range(n_rules)]
+        again = costs.index(min(costs))
+        total += sum(parts[w, today, f] - parts[w, again, f] for f in charged)
+    return total / n_worlds * parts.shape[2] / len(charged)
+
+
+def test_worth_with_rules_remade_lies_between_the_optimists_and_the_pessimists_value():
+    rng = np.random.default_rng(4)
+    parts, folds = rng.normal(1, 0.3, (6, 4, 8)), range(8)
+    parts[:, 2:] -= 0.2  # rules that are remade are worth something
+    rng = np.random.default_rng(0)
+    halves = [rng.permutation(8) < 4 for _ in range(10)]
+    halves += [~half for half in halves]
+    high = chosen_and_charged(parts, 2, folds, folds)
+    apart = [
+        chosen_and_charged(parts, 2, np.flatnonzero(~half), np.flatnonzero(half)) for half in halves
+    ]
+    low = float(np.mean(apart))
+    counts = rng.multinomial(8, np.full(8, 1 / 8), size=200)
+    again = [np.repeat(np.arange(8), drawn) for drawn in counts]
+    bootstrap = np.std([chosen_and_charged(parts, 2, drawn, drawn) for drawn in again])
+    every = parts.sum(axis=2)
+    today = int(every[:, :2].mean(axis=0).argmin())
+    each = [
+        np.mean([parts[w, today, f] - parts[w, every[w].argmin(), f] for w in range(6)])
+        for f in folds
+    ]
+    error = max(np.sqrt(8 * np.var(each, ddof=1)), bootstrap)
+    reach = stats.t.ppf(0.975, 7) * error
+    worth = worth_of(parts, 2)
+    assert low < high
+    assert worth.value == pytest.approx((low + high) / 2)
+    assert worth.low == pytest.approx(max(low - reach, 0))
+    assert worth.high == pytest.approx(high + reach)
+
+
+def test_what_is_remade_as_it_was_is_worth_nothing():
+    parts = np.random.default_rng(0).normal(1, 0.1, (5, 2, 10))
+    parts = np.concatenate([parts, parts - 0.0], axis=1)[:1].repeat(5, axis=0)
+    worth = worth_of(parts[:, [0, 0]], 1)
+    assert (worth.value, worth.low, worth.high) == (0.0, 0.0, 0.0)
+    assert np.isnan(worth_of(parts[..., :1], 2).value)
+
+
+def two_scores(seed: int, n_cases: int, n_models: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Calibrated posteriors of models that share much of their noise; 30 % are positive."""
+    rng = np.random.default_rng(seed)
+    y, models = (rng.random(n_cases) < 0.3).astype(int), {}
+    shared, variance = 0.5 * rng.standard_normal(n_cases), 0.5**2 + 0.85**2
+    for place in range(n_models):
+        x = 1.2 * y + shared + 0.85 * rng.standard_normal(n_cases)
+        models[f"m{place}"] = 1 / (1 + np.exp(-(1.2 * x - 0.72) / variance) * 7 / 3)
+    return y, models
+
+
+# By a million cases; rules are remade for 100 costs of a miss.
+TRUE_WORTH = {(1, 4.9, 5.1): 0.00007, (1, 2.0, 8.0): 0.0154, (2, 4.5, 5.5): 0.00037}
+
+
+@pytest.mark.parametrize(
+    ("design", "n_sets"),
+    [((1, 4.9, 5.1), 2), *(pytest.param(d, 40, marks=pytest.mark.slow) for d in TRUE_WORTH)],
+)
+def test_the_worth_of_knowing_is_no_positive_part_of_noise(design, n_sets):
+    """It was ten to twenty times the truth with one model and a narrow range."""
+    n_models, low, high = design
+    problem = Problem([[0, 1], [Between(low, high), 0]])
+    worths = []
+    for seed in range(n_sets):
+        y, models = two_scores(seed, 500, n_models)
+        worths.append(evaluate(y, models, problem, **QUICK).uncertainty)
+    truth, each = TRUE_WORTH[design], np.array([worth.evpi_remade for worth in worths])
+    ends = np.array([[worth.evpi_remade_low, worth.evpi_remade_high] for worth in worths])
+    assert ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean() >= 0.9
+    error = (ends[:, 1] - ends[:, 0]).mean() / 2
+    assert abs(each.mean() - truth) <= max(0.25 * truth, error)
+    if high - low < 0.5:
+        assert (ends[:, 0] == 0).mean() >= 0.9
 
 
 # Files and renderings ----------------------------------------------------------------------------
@@ -406,3 +513,16 @@ def test_worlds_of_experts_are_their_matrices_about_the_mean():
     for world in costs:
         assert any(np.allclose(world, each) for each in away)
     np.testing.assert_allclose(costs.mean(axis=0), 0, atol=1e-12)
+
+
+def test_a_report_of_a_version_without_intervals_of_worth_still_opens(report):
+    written = json.loads(report.to_json())
+    known = written["uncertainty"]
+    for part in (known, *known["parts"]):
+        for name in [name for name in part if name.endswith(("remade_low", "remade_high"))]:
+            del part[name]
+    opened = Report.from_json(sealed_again(written))
+    worth = opened.uncertainty
+    assert worth is not None
+    assert worth.evpi == report.uncertainty.evpi
+    assert np.isnan(worth.evpi_remade_low)

@@ -235,7 +235,12 @@ def _coverage(report: Report) -> TableRows:
         yield {"system": report.best.name, "coverage": share, "cost": cost, "break_even": price}
 
 
-@_table("unknowns", what=str, **_floats("mean", "low", "high", "evppi", "evppi_remade"))
+@_table(
+    "unknowns",
+    what=str,
+    **_floats("mean", "low", "high", "evppi"),
+    **_floats("evppi_remade", "evppi_remade_low", "evppi_remade_high"),
+)
 def _unknowns(report: Report) -> TableRows:
     return () if report.uncertainty is None else map(vars, report.uncertainty.parts)
 

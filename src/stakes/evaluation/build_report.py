@@ -102,9 +102,9 @@ def report_of(
     named = {system.name: system for system in systems}
     best = named.get(verdict.cheapest or "", cheapest_of(systems))
     disagreement = disagreement_of(evidence, systems, models)
-    regions, margins = flips_of(systems, evidence, costs)
-    no_model = _no_model(evidence, costs)
     chosen, unknown = _chosen(verdict, named, costs), options.unknown(problem, evidence.prior)
+    regions, margins = flips_of(systems, evidence, costs, chosen)
+    no_model = _no_model(evidence, costs)
     uncertainty = None
     if unknown is not None:
         rivals = rivals_of(systems, no_model, evidence, chosen)

@@ -191,7 +191,7 @@ def evaluate(
         with_fold_costs(evidence, models, cases, read),
         options,
         library=frame_library(y_true, models),
-        remake=remake_of(cases, predictions, options.operation.running_costs, holds_for),
+        remake=remake_of(cases, predictions, evidence, options.operation, holds_for, options.seed),
         moved_limits=MovedLimits(cases, predictions, folds),
     )
 

@@ -12,7 +12,7 @@ cell, through what the system spends there. The cost of running a model stays as
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf, isfinite, isnan, nan
+from math import inf, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from stakes._check import FloatArray, Label
 from stakes._text import always
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
-from stakes.inference import MOST_RIVALS, CountedCosts, Move, SampledCosts
+from stakes.inference import FARTHEST, MOST_RIVALS, CountedCosts, Move, SampledCosts
 from stakes.problem import Problem
 from stakes.regions import (
     CostProportion,
@@ -33,13 +33,11 @@ from stakes.regions import (
     borders_of,
     cheapest_regions,
     constant_rules,
-    nearest_first,
     sensitivity,
 )
 from stakes.report import System
 from stakes.tally import Counts
 
-_NEAREST = 12  # number of margins for which clear flips are computed; reports show fewer
 _MOST_CLEAR = 200  # costs in a problem beyond which clear flips would take too long
 MOST_COSTS = 10_000  # costs in a problem beyond which no flips are looked for: a hundred classes
 _Pair = tuple[float, float]
@@ -51,16 +49,18 @@ def n_costs(problem: Problem) -> int:
 
 
 def flips_of(
-    systems: tuple[System, ...], evidence: Evidence, costs: SampledCosts
+    systems: tuple[System, ...], evidence: Evidence, costs: SampledCosts, chosen: str
 ) -> tuple[tuple[Regions, ...], tuple[Margin, ...]]:
     """Where each system is the cheapest, and how far each cost and prior may move.
 
+    Clear flips are those of what is chosen, which need not be the cheapest on these cases.
+
     Regions are over the cost proportion and the prior of the last class. Decisions stay as they
     are. While costs move, so do the shares and rates of limits. While the prior moves, shares move
-    too, and so priors are left out under limits.
+    too, and so priors are left out under limits, as is that of a lone class.
     """
     problem, prior = evidence.problem.with_limits(None), evidence.prior
-    limited = bool(evidence.problem.limits)
+    limited = bool(evidence.problem.limits) or problem.n_classes < 2
     if not _are_sought(evidence) or evidence.all_break or evidence.all_misordered:
         return (), ()
     if problem.columns or evidence.operation.running_costs:
@@ -70,21 +70,22 @@ def flips_of(
     rivals = _rivals(systems, evidence)
     flip_points = sensitivity(rivals, problem)
     margins = (*flip_points.costs, *(() if limited else flip_points.priors))
-    over_priors = list(_prior_lines(costs, prior))[-len(flip_points.priors) :]
-    choice = flip_points.cheapest
+    over_priors: list[_Line] = []
+    if not limited:
+        over_priors = list(_prior_lines(costs, prior))[-len(flip_points.priors) :]
     axes: dict[StraightAxis, _Line] = {}
     if not limited:
         axes = {Prior(problem, problem.classes[-1]): over_priors[-1]}
     if problem.costs.size > _MOST_CLEAR:
         return tuple(cheapest_regions(rivals, axis) for axis in axes), margins
-    # A problem of many classes has hundreds of margins; clear flips are computed for the nearest.
-    places = {id(margin): k for k, margin in enumerate(margins)}
-    near = [places[id(margin)] for margin in nearest_first(margins)[:_NEAREST]]
     walks = []
-    for k in near:
+    for k, margin in enumerate(margins):
         of_prior = k - problem.costs.size
         line = _cost_line(costs, k, problem) if of_prior < 0 else over_priors[of_prior]
-        walks.append(_Walk(line, (choice, choice), (margins[k].low, margins[k].high)))
+        # Up to where another is as cheap, the cheapest is a contender; any other choice may not be.
+        is_cheapest = chosen == flip_points.cheapest
+        starts = (margin.low, margin.high) if is_cheapest else (margin.value, margin.value)
+        walks.append(_Walk(line, (chosen, chosen), starts))
     if problem.is_binary and not limited:
         axes = {CostProportion(prior): _proportion_line(costs), **axes}
     regions = {cheapest_regions(rivals, axis): line for axis, line in axes.items()}
@@ -92,14 +93,13 @@ def flips_of(
         walks += _across(parts, line)
     # One search for all walks; the first bounds belong to margins, the rest to borders of regions.
     bounds = iter(_left(walks, costs, evidence))
-    clear_bounds = dict(zip(near, bounds, strict=False))
-    clear = []
-    for k, margin in enumerate(margins):
-        low, high = clear_bounds.get(k, (nan, nan))
-        clear.append(margin._but(clear_low=low, clear_high=high))
+    clear = tuple(
+        margin._but(clear_low=low, clear_high=high)
+        for margin, (low, high) in zip(margins, bounds, strict=False)
+    )
     zoned = [_with_unclear(parts, line, bounds) for parts, line in regions.items()]
     ratios = [as_cost_ratios(parts) for parts in zoned[:-1]]
-    return (*zoned[:-1], *ratios, *zoned[-1:]), tuple(clear)
+    return (*zoned[:-1], *ratios, *zoned[-1:]), clear
 
 
 def _are_sought(evidence: Evidence) -> bool:
@@ -166,13 +166,14 @@ class _Walk(NamedTuple):
 def _left(walks: list[_Walk], costs: CountedCosts, evidence: Evidence) -> list[_Pair]:
     """Where the choices of each walk leave the contenders; infinite where they never do.
 
-    It is unknown where the start of the walk is.
+    It is unknown where the start of the walk is, and never where that lies beyond the line.
     """
     moves: dict[Any, Move] = {}
     keys: dict[tuple[int, int], Any] = {}
     for place, (line, choices, starts) in enumerate(walks):
         for side, (choice, start) in enumerate(zip(choices, starts, strict=True)):
-            if isfinite(start) and start != line.bounds[side] and choice:
+            low, high = line.bounds
+            if choice and (low <= start < high if side else low < start <= high):
                 # The border of a region may be that of a margin as well, but for rounding.
                 keys[place, side] = key = id(line), choice, side, f"{start:.12g}"
                 moves[key] = Move(choice, *line[:4], start=start, end=line.bounds[side])
@@ -194,8 +195,9 @@ def _cost_line(costs: CountedCosts, place: int, stated: Problem) -> _Line:
     cell.flat[place] = 1.0
     # Costs here are above the base, so that a cost of zero is −base.
     rest_of_costs = np.where(cell > 0, -costs.base, problem.costs)
-    least = -inf if stated.has_gains else 0.0
-    return _Line(rest_of_costs, cell, problem.prior, None, (least, inf))
+    far = FARTHEST * (float(np.abs(stated.costs).max()) or 1.0)
+    least = -far if stated.has_gains else 0.0
+    return _Line(rest_of_costs, cell, problem.prior, None, (least, far))
 
 
 def _prior_lines(costs: CountedCosts, prior: FloatArray) -> Iterator[_Line]:

@@ -9,30 +9,37 @@ Means suffice because costs are linear in each unknown, and the unknowns are ind
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import isnan, nan
 
 import numpy as np
 
 from stakes import _text
 from stakes._arithmetic import least
-from stakes._check import FloatArray
+from stakes._check import BoolArray, FloatArray
 from stakes._text import always
 from stakes._value import record
 from stakes.evaluation.beliefs import Part, Unknown, Worlds
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.flips import spent_tables
+from stakes.inference import Measured, profile_threshold
 from stakes.report import System, UncertainPart, Uncertainty
 
 _REMADE = 256  # most worlds in which rules are remade
+_HALVES = 10  # times that cases are halved: on one half rules are chosen, on the other charged
+_REPLICATES = 200  # bootstrap replicates of folds
 _ROWS = 4_000_000  # about how many decisions this may take in all, which bounds its time
 
 
 @record
 class Remake:
-    """Remakes R rules for each of D worlds: `costs` are what they cost there, (D, R)."""
+    """What J of today's rules and R rules that are remade for each of D worlds cost there.
 
-    costs: Callable[[Worlds], FloatArray]
+    `costs` are what each of F folds of the cases adds to that, (D, J + R, F).
+    """
+
+    costs: Callable[[Worlds, Sequence[str]], FloatArray]
     n_rows: int
 
     @property
@@ -92,14 +99,18 @@ def uncertainty_of(
     known = _above(rivals.costs(unknown.mean), choice)
     evpi, more = _regret(costs, choice, known), None
     if remake is not None:
-        more = evpi + _gain(unknown.worlds(rng, remake.affordable), rivals, remake)
-    parts = [_part(part, rivals, choice, known, remake) for part in unknown.parts(rng)]
+        more = _worth_remade(unknown.worlds(rng, remake.affordable), rivals, remake, unknown.level)
+    parts = [
+        _part(part, rivals, choice, known, remake, unknown.level) for part in unknown.parts(rng)
+    ]
     order = np.argsort(-shares, kind="stable")
     uncertainty = Uncertainty(
         choice=rivals.names[choice],
         holds=float(shares[choice]),
         evpi=evpi,
-        evpi_remade=more,
+        evpi_remade=None if more is None else more.value,
+        evpi_remade_low=nan if more is None else more.low,
+        evpi_remade_high=nan if more is None else more.high,
         parts=tuple(sorted(parts, key=lambda part: -max(_worth(part)))),
         cheapest=tuple((rivals.names[j], float(shares[j])) for j in order if shares[j] > 0),
         draws=len(worlds.prior),
@@ -123,24 +134,76 @@ def _above(costs: FloatArray, choice: int) -> float:
     return float((costs[:, choice] - costs.min(axis=1)).mean())
 
 
-def _gain(worlds: Worlds, rivals: Rivals, remake: Remake) -> float:
-    """What rules remade for each world save beyond the cheapest of today's, on average."""
-    today, again = rivals.costs(worlds).min(axis=1), remake.costs(worlds)
-    if not again.size:
-        return 0.0
-    return float(np.maximum(today - again.min(axis=1), 0.0).mean())
+def _worth_remade(worlds: Worlds, rivals: Rivals, remake: Remake, level: float) -> Measured:
+    """What it is worth to know the world before rules are remade and one is chosen.
+
+    The least of several costs is too low on the cases on which they are compared: the value on all
+    cases, today's least cost less the mean of the least costs of all worlds, is too high on
+    average. Where rules are chosen on one half of the cases and charged on the other, it is too
+    low. The estimate is in the middle, and its interval reaches from the lower end of the one to
+    the upper end of the other (Mak, Morton and Wood 1999). The value is never negative.
+    """
+    parts, n_today = remake.costs(worlds, rivals.names), len(rivals.names)
+    n_folds = parts.shape[2]
+    if n_folds < 2:  # one case or cluster says nothing about others
+        return Measured(nan, nan, nan)
+    rng = np.random.default_rng(0)  # folds are dealt at random already
+    high = float(_least_costs(parts, np.ones((n_folds, 1)), n_today)[0])
+    halves = np.array([rng.permutation(n_folds) < n_folds // 2 for _ in range(_HALVES)])
+    halves = np.concatenate([halves, ~halves])
+    low = float(np.mean([_apart(parts, half, n_today) for half in halves]))
+    counts = rng.multinomial(n_folds, np.full(n_folds, 1 / n_folds), size=_REPLICATES).T.astype(
+        float
+    )
+    error = max(_error(parts, n_today), float(_least_costs(parts, counts, n_today).std()))
+    reach = error * float(np.sqrt(profile_threshold(level, np.asarray(n_folds - 1.0))))
+    ends = ((low + high) / 2, min(low, high) - reach, max(low, high) + reach)
+    return Measured(*(max(end, 0.0) for end in ends))
+
+
+def _least_costs(parts: FloatArray, counts: FloatArray, n_today: int) -> FloatArray:
+    """Today's least cost less the mean of those of all worlds, for B counts (F, B) of folds."""
+    today, least = np.zeros((n_today, counts.shape[1])), np.zeros(counts.shape[1])
+    for world in parts:  # one after another: all of them would take much memory
+        costs = world @ counts
+        today += costs[:n_today] / len(parts)
+        least += costs.min(axis=0) / len(parts)
+    return np.asarray(today.min(axis=0) - least)
+
+
+def _apart(parts: FloatArray, half: BoolArray, n_today: int) -> float:
+    """The value on some folds (F,) where rules are chosen on the others."""
+    spent, others = parts[..., half].sum(axis=-1), parts[..., ~half].sum(axis=-1)
+    today = others[:, :n_today].mean(axis=0).argmin()
+    again = np.take_along_axis(spent, others.argmin(axis=1)[:, None], axis=1)[:, 0]
+    return float((spent[:, today] - again).mean() * half.size / half.sum())
+
+
+def _error(parts: FloatArray, n_today: int) -> float:
+    """The standard error of the value of the rules that are the cheapest on all cases."""
+    costs = parts.sum(axis=2)
+    today, again = costs[:, :n_today].mean(axis=0).argmin(), costs.argmin(axis=1)
+    each = (parts[:, today] - parts[np.arange(len(parts)), again]).mean(axis=0)
+    return float(np.sqrt(each.size * each.var(ddof=1)))
 
 
 def _part(
-    part: Part, rivals: Rivals, choice: int, known: float, remake: Remake | None
+    part: Part, rivals: Rivals, choice: int, known: float, remake: Remake | None, level: float
 ) -> UncertainPart:
     evppi, more = _regret(rivals.costs(part.worlds), choice, known), None
     if remake is not None:
         some = part.worlds.some(remake.affordable // 4)
-        more = evppi + _gain(some, rivals, remake)
+        more = _worth_remade(some, rivals, remake, level)
     mean, low, high = part.interval
     return UncertainPart(
-        what=part.what, mean=mean, low=low, high=high, evppi=evppi, evppi_remade=more
+        what=part.what,
+        mean=mean,
+        low=low,
+        high=high,
+        evppi=evppi,
+        evppi_remade=None if more is None else more.value,
+        evppi_remade_low=nan if more is None else more.low,
+        evppi_remade_high=nan if more is None else more.high,
     )
 
 
@@ -156,10 +219,13 @@ def _sentences(uncertainty: Uncertainty, unknown: Unknown) -> tuple[str, ...]:
         f"Knowing {unknown.what} before choosing among today's rules would be worth "
         f"{_text.in_unit(_text.prose(uncertainty.evpi, 3), unit)} per case (EVPI).",
     ]
-    if uncertainty.evpi_remade is not None:
+    if uncertainty.evpi_remade is not None and not isnan(uncertainty.evpi_remade):
+        low, high = uncertainty.evpi_remade_low, uncertainty.evpi_remade_high
         sentences.append(
             f"With rules remade for what is then known it would be worth "
-            f"{_text.in_unit(_text.prose(uncertainty.evpi_remade, 3), unit)} per case."
+            f"{_text.in_unit(_text.prose(uncertainty.evpi_remade, 3), unit)} per case "
+            f"({_text.percent(unknown.level)} interval {_text.prose(low, 3)} to "
+            f"{_text.prose(high, 3)})."
         )
     if len(uncertainty.parts) > 1 and max(_worth(uncertainty.parts[0])) > 0:
         sentences.append(f"The most valuable to find out is {uncertainty.parts[0].what}.")
@@ -167,4 +233,4 @@ def _sentences(uncertainty: Uncertainty, unknown: Unknown) -> tuple[str, ...]:
 
 
 def _worth(part: UncertainPart) -> tuple[float, float]:
-    return part.evppi, part.evppi_remade or 0.0
+    return part.evppi, np.nan_to_num(part.evppi_remade or 0.0)

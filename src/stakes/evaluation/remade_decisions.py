@@ -7,14 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._arithmetic import table_of
+from stakes._check import FloatArray, IntArray
+from stakes._text import always
 from stakes._value import record
 from stakes.decide import cheapest_decisions, class_ratios
 from stakes.evaluation.beliefs import Worlds
 from stakes.evaluation.cases import Cases
+from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.information import Remake
 from stakes.evaluation.predictions import Predictions
+from stakes.evaluation.running_costs import Operation
 from stakes.problem import CaseCosts
+
+_FOLDS = 50  # parts of the cases, by which they are halved and drawn again
 
 
 @record
@@ -26,43 +32,104 @@ class _Source:
     rounding: FloatArray | None
     from_prior: FloatArray | None
 
-    def cost(self, costs: FloatArray | CaseCosts, prior: FloatArray, cases: Cases) -> float:
-        """What Bayes decisions for these costs and this prior cost per case."""
+    def decided(self, costs: FloatArray | CaseCosts, prior: FloatArray) -> IntArray:
+        """Bayes decisions for these costs and this prior."""
         ratios = None if self.from_prior is None else class_ratios(self.from_prior, prior)
-        decided = cheapest_decisions(self.rows, costs, self.rounding, ratios)
-        losses = cases.losses(decided, costs)
-        weighted = losses if cases.weights is None else losses * cases.weights
-        mass = np.bincount(cases.truth, cases.weights, cases.problem.n_classes)
-        sums = np.bincount(cases.truth, weighted, cases.problem.n_classes)
-        return self.running + float(prior @ (sums / np.where(mass > 0, mass, 1.0)))
+        return cheapest_decisions(self.rows, costs, self.rounding, ratios)
+
+
+@record
+class _Dealt:
+    """Cases that are dealt into F folds, and what decisions about them cost."""
+
+    cases: Cases
+    folds: IntArray  # (n,)
+    count: int
+
+    def charged(self, decided: IntArray) -> tuple[FloatArray, FloatArray]:
+        """What decisions cost by class and fold, (K, F), and their numbers, (K, M, F).
+
+        Both are divided by the weight of the class.
+        """
+        cases, costs = self.cases, self.cases.charges
+        shape = (cases.problem.n_classes, cases.problem.n_decisions, self.count)
+        table = table_of(cases.weights, [cases.truth, decided, self.folds], shape)
+        if isinstance(costs, CaseCosts):
+            losses = cases.losses(decided, costs)
+            weighted = losses if cases.weights is None else losses * cases.weights
+            charged = table_of(weighted, [cases.truth, self.folds], (shape[0], self.count))
+        else:
+            charged = np.einsum("kmf,km->kf", table, costs)
+        mass = np.maximum(table.sum(axis=(1, 2)), 1e-300)
+        return charged / mass[:, None], table / mass[:, None, None]
+
+    def costs(self, decided: IntArray, running: float, worlds: Worlds) -> FloatArray:
+        """What the cases of every fold add to the cost of decisions that stay, (D, F)."""
+        charged, table = self.charged(decided)
+        above = np.einsum("dk,dkm,kmf->df", worlds.prior, worlds.costs, table)
+        return np.asarray(worlds.prior @ charged + above + running / self.count)
 
 
 def remake_of(
     cases: Cases,
     predictions: Sequence[Predictions],
-    running: Mapping[str, float],
+    evidence: Evidence,
+    operation: Operation,
     from_prior: FloatArray | None,
+    seed: int,
 ) -> Remake:
-    """A function that remakes Bayes decisions for each world and returns their costs.
+    """A function that remakes Bayes decisions for each world and returns their costs by fold.
 
     Each model has a column for its posteriors as they came and one for its recalibrated ones, where
     it has these. They are moved to the prior of each world. Where the prior is not drawn,
     posteriors also stay as they came, in a column of their own. Every case is charged what it would
-    cost in that world.
+    cost in that world. Today's decisions, and what their model costs to run, come first.
     """
     start = cases.shares if from_prior is None else from_prior
+    running = operation.running_costs
+    models = {model.model: model for model in predictions}
+    constant = [always(decision) for decision in cases.problem.decisions]
 
-    def remade(worlds: Worlds) -> FloatArray:
+    def today(name: str) -> tuple[IntArray, float]:
+        if name in constant:
+            return np.full(cases.truth.size, constant.index(name)), 0.0
+        rule, charges = evidence.rules.get(name), evidence.sample.charges
+        if rule is None:  # what needs no model, where cases have costs of their own
+            assert charges is not None
+            return charges.blind, 0.0
+        return models[rule.model].decisions(rule, cases.charges), running.get(rule.model, 0.0)
+
+    def remade(worlds: Worlds, names: Sequence[str]) -> FloatArray:
+        dealt = _dealt(cases, np.random.default_rng([seed, 3]))
         # Where the prior is the same in all worlds, posteriors that came for it need no move.
         drawn = bool(np.abs(worlds.prior - cases.prior).max() > 0)
         sources = list(_sources(cases, predictions, running, start, drawn))
-        spent = np.empty((len(worlds.prior), len(sources)))
+        spent = np.empty((len(worlds.prior), len(names) + len(sources), dealt.count))
+        for place, name in enumerate(names):
+            spent[:, place] = dealt.costs(*today(name), worlds)
         for world, (above, prior) in enumerate(zip(*worlds, strict=True)):
-            costs = _moved(cases.charges, above)
-            spent[world] = [source.cost(costs, prior, cases) for source in sources]
+            costs, alone = _moved(cases.charges, above), Worlds(above[None], prior[None])
+            for place, source in enumerate(sources, start=len(names)):
+                decided = source.decided(costs, prior)
+                spent[world, place] = dealt.costs(decided, source.running, alone)[0]
         return spent
 
     return Remake(remade, cases.n_rows)
+
+
+def _dealt(cases: Cases, rng: np.random.Generator) -> _Dealt:
+    """Cases dealt into folds that hold as much of every class; clusters stay together."""
+    n = cases.truth.size
+    owners = None if cases.clusters is None else cases.clusters.codes
+    if owners is not None:
+        size = int(owners.max(initial=-1)) + 1
+        return _Dealt(cases, rng.permutation(size)[owners] % _FOLDS, min(size, _FOLDS))
+    order = rng.permutation(n)
+    if cases.problem.prior is not None:  # else how many cases each class has is chance, too
+        order = order[np.argsort(cases.truth[order], kind="stable")]
+    folds = np.empty(n, dtype=np.intp)
+    folds[order] = np.arange(n) % _FOLDS
+    return _Dealt(cases, folds, min(n, _FOLDS))
 
 
 def _sources(

@@ -10,7 +10,7 @@ from stakes._check import FloatArray, IntArray
 from stakes.decide import cheapest_decisions, class_ratios
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.problem import Problem
-from stakes.report import FEWER_BINS, MOST_BINS, TUNED
+from stakes.report import FEWER_BINS, MOST_BINS, MOST_SCORES, TUNED
 from stakes.rows import POSTERIORS
 from stakes.scoring import posterior_pairs
 from stakes.tally import ScoreTable
@@ -22,7 +22,7 @@ _STRIDE = 1 << 12  # distance of the scores that are first probed for a change o
 def shown_table_of(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
     """The score table of a model, pooled where it has too many scores."""
     table = tallied.table
-    if table is None or table.scores.size <= MOST_BINS:
+    if table is None or table.scores.size <= MOST_SCORES:
         return table
     return table.binned(_shown_edges(tallied, table, evidence))
 
@@ -32,7 +32,7 @@ def shown_sums(tallied: ModelTallies, evidence: Evidence) -> ByThreshold | None:
     table = tallied.table
     if table is None or tallied.term_sums is None:
         return None
-    few = table.scores.size <= MOST_BINS
+    few = table.scores.size <= MOST_SCORES
     edges = table.scores if few else _shown_edges(tallied, table, evidence)
     sums = tallied.term_sums(edges)
     if not (sums.size and np.isfinite(sums).all()):
@@ -51,7 +51,7 @@ def _shown_edges(tallied: ModelTallies, table: ScoreTable, evidence: Evidence) -
 def shown_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
     """The recalibrated score table of a model, pooled where it has too many scores."""
     table = tallied.recalibrated
-    if table is None or table.scores.size <= MOST_BINS:
+    if table is None or table.scores.size <= MOST_SCORES:
         return table
     changes = () if evidence.problem.columns else decision_changes(table.scores, evidence.problem)
     cuts = np.concatenate([np.empty(0), *changes])

@@ -27,7 +27,7 @@ from stakes.inference.comparison import (
     delta_compare_costs,
     p_value,
 )
-from stakes.inference.contender_exits import MOST_RIVALS, Move, leaving_points
+from stakes.inference.contender_exits import FARTHEST, MOST_RIVALS, Move, leaving_points
 from stakes.inference.counted_costs import CountedCosts, system_costs
 from stakes.inference.delong import auc_error, delong, delong_auc
 from stakes.inference.delta import (
@@ -120,6 +120,7 @@ from stakes.inference.winner import (
 )
 
 __all__ = [
+    "FARTHEST",
     "MOST_BLIND",
     "MOST_RIVALS",
     "AllCases",

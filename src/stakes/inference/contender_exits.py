@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from stakes.inference.effective_cases import Cells
 from stakes.inference.likelihood import upper_bound_from, widened
 from stakes.inference.max_law import MaxLaw, bonferroni_law, first_quantiles, max_law
 from stakes.inference.profile import profile_threshold
-from stakes.inference.sampling import added_variances, cost_errors
+from stakes.inference.sampling import cost_errors
 from stakes.inference.schemes import Clusters
 from stakes.inference.straight_moves import Pieces, envelopes, first_roots
 from stakes.inference.supports import pair_support, sampled_cells
@@ -33,7 +32,7 @@ from stakes.tally import JointCounts
 
 _CLOSE, _ROUGH = 1e-6, 1e-3  # relative widths of the brackets of exits
 _EQUAL = 1e-12  # share of the largest cost: differences that are smaller are none
-_FOLLOWED = 1000.0  # times the largest cost: how far a move without an end is followed
+FARTHEST = 20.0  # times the largest cost: beyond that costs are absurd, and nothing is looked for
 _NEAR_END = 1 - 1e-6  # share of the way: at the end itself a class may have no prior left
 MOST_RIVALS = 100  # systems up to which correlations of differences are followed along a move
 
@@ -97,15 +96,16 @@ def leaving_points(
     reachable: BoolArray,
     squares: FloatArray | None = None,
     fitting: FloatArray | None = None,
+    fitted: Problem | None = None,
 ) -> FloatArray:
     """Where each choice is no longer among the contenders, (len(moves),); infinite where it stays.
 
     Beyond that point the choice clearly costs more than the system that is then the cheapest of
     those it is compared with, by the rule of `contenders`; or clearly more than a blind decision,
     by the interval of that one difference, as a saving is reported. What fitting adds to the
-    errors is taken as it is now. A move without an end is followed for a thousand times the
-    largest cost. With more than 100 systems the critical value is Bonferroni's, which does not ask
-    how differences vary together: points lie somewhat farther out.
+    errors keeps its ratio to the standard errors of sampling. A move without an end is followed for
+    20 times the largest cost. With more than 100 systems the critical value is Bonferroni's, which
+    does not ask how differences vary together: points lie somewhat farther out.
 
     Parameters
     ----------
@@ -115,6 +115,7 @@ def leaving_points(
     among : the systems that are compared; a choice that is none of them is compared with them
     blind : further systems, each compared by itself
     reachable, squares, fitting : as in `contenders`
+    fitted : the problem at which fitting adds that much; without it, it adds as much at all
 
     Returns
     -------
@@ -138,8 +139,9 @@ def leaving_points(
     for stated in (False, True):
         places = [i for i, move in enumerate(moves) if (move.prior is not None) == stated]
         if places:
-            design = {"squares": squares, "fitting": fitting}
-            race = _Race(joint, [moves[i] for i in places], level, among, blind, reachable, design)
+            some = [moves[i] for i in places]
+            noise = squares, fitting, fitted
+            race = _Race(joint, some, level, among, blind, reachable, *noise)
             points[places] = race.exits()
     return points
 
@@ -154,7 +156,9 @@ class _Race:
     among: Labels
     blind: Labels
     reachable: BoolArray
-    design: dict[str, Any]  # squares and fitting
+    squares: FloatArray | None
+    fitting: FloatArray | None
+    fitted: Problem | None
 
     def exits(self) -> FloatArray:
         """Where each choice leaves: a rough search, then one with the critical values found there.
@@ -198,7 +202,7 @@ class _Race:
         limit = np.where((pieces.pool > 0) & np.isfinite(limit), single, limit)
         totals = self._totals(costs, prior)
         more = totals[rows, first] - totals[rows, second]
-        added = np.zeros(more.shape) if self._added is None else self._added[first, second]
+        added = self._added(pairs, costs, prior)
         near = self._slants[:, some]
         negated, self._slants[:, some] = upper_bound_from(near, support.negated(), limit)
         low, _ = widened(more, (-negated, -negated), limit, added)
@@ -257,8 +261,12 @@ class _Race:
             # Without clusters Bonferroni's value asks only whether a class without cases has a
             # prior, which one system shows; degrees of freedom are those of all differences.
             plain = many and self.joint.weights.ndim == 1
-            joint, design = (self._first, {}) if plain else (self.joint, self.design)
-            errors = cost_errors(joint, self._problem._but(_constants=costs, prior=prior), **design)
+            problem = self._problem._but(_constants=costs, prior=prior)
+            if plain:
+                errors = cost_errors(self._first, problem)
+            else:
+                fitting = self._fitting_at(problem)
+                errors = cost_errors(self.joint, problem, squares=self.squares, fitting=fitting)
             degrees = 0.0 if np.isnan(errors.costs).any() else errors.degrees
             if degrees > 0 and not many:
                 return max_law(errors.among(names), [names.index(move.choice)])
@@ -284,7 +292,7 @@ class _Race:
     @cached_property
     def _most(self) -> FloatArray:
         """How far (B,) moves are followed."""
-        return np.where(np.isinf([move.end for move in self.moves]), _FOLLOWED, _NEAR_END)
+        return np.where(np.isinf([move.end for move in self.moves]), FARTHEST, _NEAR_END)
 
     @cached_property
     def _pieces(self) -> Pieces:
@@ -313,13 +321,40 @@ class _Race:
     @cached_property
     def _cells(self) -> Cells:
         scheme = Clusters() if self.joint.weights.ndim == 2 else None
-        return sampled_cells(self.joint, self.design["squares"], scheme)
+        return sampled_cells(self.joint, self.squares, scheme)
+
+    def _added(self, pairs: IntArray, costs: FloatArray, prior: FloatArray | None) -> FloatArray:
+        """What fitting adds to the variances (N,) of the differences of pairs (N, 2)."""
+        if self.fitting is None:
+            return np.zeros(len(pairs))
+        factor = self._factors(self._counts[pairs], costs[:, None], prior, pairs)
+        factor[:, 1] *= -1
+        fitting = self.fitting[pairs[:, :, None], pairs[:, None, :]]
+        added = np.einsum("ni,nij,nj->n", factor, fitting, factor)
+        return np.asarray(np.maximum(added, 0.0))
+
+    def _fitting_at(self, problem: Problem) -> FloatArray | None:
+        """What fitting adds to the covariance of all costs under a problem, (J, J)."""
+        if self.fitting is None:
+            return None
+        every = np.arange(len(self._counts))
+        factor = self._factors(self._counts, problem.costs, problem.prior, every)
+        return np.asarray(self.fitting * np.outer(factor, factor))
+
+    def _factors(
+        self, counts: FloatArray, costs: FloatArray, prior: FloatArray | None, places: IntArray
+    ) -> FloatArray:
+        """How much larger the standard errors of some systems are than where they were fitted."""
+        if self.fitted is None:
+            return np.ones(counts.shape[:-2])
+        now, then = _spread(counts, costs, prior), self._spread_then[places]
+        return np.asarray(np.sqrt(now / np.where(then > 0, then, np.inf)))
 
     @cached_property
-    def _added(self) -> FloatArray | None:
-        """What fitting adds to the variances of differences, (J, J)."""
-        fitting = self.design["fitting"]
-        return None if fitting is None else added_variances(fitting)
+    def _spread_then(self) -> FloatArray:
+        """Sampling variances (J,) of the costs under the problem at which rules were fitted."""
+        assert self.fitted is not None
+        return _spread(self._counts, self.fitted.costs, self.fitted.prior)
 
     @cached_property
     def _first(self) -> JointCounts:
@@ -367,3 +402,19 @@ class _Race:
         """Counts (J, K, M) of all systems, clusters together."""
         values = np.stack([self.joint.model(name).values for name in self.joint.models], axis=-3)
         return values if values.ndim == 3 else values.sum(axis=0)
+
+
+def _spread(counts: FloatArray, costs: FloatArray, prior: FloatArray | None) -> FloatArray:
+    """Sampling variances of mean costs, from counts (…, K, M) of cases that are drawn one by one.
+
+    Only their ratios are used, so that weights and clusters, which change all of them alike, are
+    left out.
+    """
+    axes = (-2, -1) if prior is None else (-1,)
+    size = np.maximum(counts.sum(axis=axes, keepdims=True), 1e-300)
+    mean = np.sum(counts * costs, axis=axes, keepdims=True) / size
+    variance = np.sum(counts * (costs - mean) ** 2, axis=axes, keepdims=True) / size**2
+    if prior is None:
+        return np.asarray(variance[..., 0, 0])
+    shares = prior if prior.ndim == 1 else prior[:, None]
+    return np.asarray(np.sum(variance[..., 0] * shares**2, axis=-1))

@@ -85,6 +85,7 @@ class CountedCosts(SampledCosts):
             reachable=self.reachable,
             squares=self.squares,
             fitting=self.choice.errors.fitting,
+            fitted=self.problem,
         )
 
     # Internals -----------------------------------------------------------------------------------

@@ -96,12 +96,11 @@ class SystemCosts(ABC):
         """What may be the cheapest: contenders, then what needs no model if that may be."""
         if self.cheapest is None:
             return (self.unaided,)
-        if self.is_unaided(self.cheapest):  # it decides without looking; others may be cheaper
-            others = (name for name in self.contenders if not self.is_unaided(name))
-            return (*(name for name in others if self.saving(name).high > 0), self.unaided)
-        saving = self.expected_saving(self.cheapest)
-        systems = self.contenders if saving.high > 0 else ()
-        return (*systems, self.unaided) if saving.low <= 0 else systems
+        # A contender that clearly costs more than what needs no model is not the cheapest of all.
+        others = (name for name in self.contenders if not self.is_unaided(name))
+        systems = tuple(name for name in others if self.saving(name).high > 0)
+        clear = self.expected_saving(self.cheapest).low > 0
+        return systems if clear else (*systems, self.unaided)
 
     def is_unaided(self, name: str) -> bool:
         """Whether a system decides as what needs no model does, and costs nothing to run.

@@ -15,6 +15,7 @@ from stakes._text import text_table
 from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.errors import InputError
+from stakes.inference import FARTHEST
 from stakes.measures import decision_rates, expected_cost_per_class
 from stakes.problem import Problem
 from stakes.regions.axes import Models, counts_of, separated
@@ -37,9 +38,10 @@ class Margin(Value):
     value : its present value
     low, high : where another model becomes as cheap; infinite where none does, nan where unknown
     low_rival, high_rival : that model, or None
-    clear_low, clear_high : where the model that is the cheapest now is clearly no longer so: it
-        has left the contenders; infinite where it stays one up to a thousand times the largest
-        cost, nan where only counts are known (see `leaving_points`)
+    clear_low, clear_high : where what a report recommends is clearly not the cheapest: it
+        has left the contenders, or clearly costs more than a constant decision; infinite where
+        neither happens up to 20 times the largest cost, nan where only counts are known (see
+        `leaving_points`)
 
     Examples
     --------
@@ -323,8 +325,6 @@ def _shown(margin: Margin) -> list[str]:
 
 # Decisions made anew -----------------------------------------------------------------------------
 
-_ABSURD = 20.0  # times the largest cost: beyond that, costs are absurd
-
 
 def _remade_sensitivity(
     models: Any, fixed: dict[Label, Counts], anew: dict[Label, DecidedAnew], problem: Problem
@@ -353,7 +353,7 @@ def _remade_sensitivity(
 def _remade_moves(problem: Problem, prior: FloatArray) -> Iterator[tuple[str, float, Moving]]:
     """What varies, its value, and the line; with two classes, one prior determines both."""
     costs, still = problem.costs, np.zeros(2)
-    far = _ABSURD * (float(np.abs(costs).max()) or 1.0)
+    far = FARTHEST * (float(np.abs(costs).max()) or 1.0)
     bounds = (-far if problem.has_gains else 0.0, far)
     for k, label in enumerate(problem.classes):
         for d, decision in enumerate(problem.decisions):

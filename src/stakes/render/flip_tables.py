@@ -11,7 +11,7 @@ from stakes import _text
 from stakes.regions import Margin, nearest_first
 from stakes.render import rounding
 from stakes.render.layout import NAME, Section, Table, few_names, filled, middle
-from stakes.report import TUNED_APART, Flip, Report, Uncertainty
+from stakes.report import TUNED_APART, Flip, Report, UncertainPart, Uncertainty
 
 _NEAREST = 8  # most margins that are shown; the JSON holds all of them
 _FROZEN = "with the decisions as they are made now"
@@ -22,7 +22,7 @@ _ALONE = (
     "What it would be worth per case to find out each alone, the others being at their means: "
     "before one of today's rules is chosen{remade}. By the costs on these cases."
 )
-_REMADE = ", and with rules made again once it is known"
+_REMADE = ", and with rules made again once it is known, with its interval"
 _FACTORS = (
     f"Each cost multiplied alone, {{priors}}{_FROZEN}: where another costs as little on these "
     "cases. {why}, the point at which that becomes clear is not computed."
@@ -307,6 +307,13 @@ def moves_factors(report: Report) -> bool:
     return bool(report.problem.columns or report.assumptions.running_costs)
 
 
+def _remade(worth: float, part: UncertainPart) -> str:
+    """What it is worth to know a number where rules are made again, with the interval."""
+    value = _text.number(worth, 3)
+    ends = (_text.number(end, 3) for end in (part.evppi_remade_low, part.evppi_remade_high))
+    return value if isnan(part.evppi_remade_low) else f"{value} ({' to '.join(ends)})"
+
+
 def unknown_section(report: Report, uncertainty: Uncertainty) -> Section:
     """How likely the verdict is to hold, and what better knowledge would be worth."""
     level = _text.percent(report.assumptions.level)
@@ -318,7 +325,7 @@ def unknown_section(report: Report, uncertainty: Uncertainty) -> Section:
             "–" if isnan(part.mean) else _text.number(part.mean),
             "–" if isnan(part.low) else f"{_text.number(part.low)} to {_text.number(part.high)}",
             _text.number(part.evppi, 3),
-            *([] if part.evppi_remade is None else [_text.number(part.evppi_remade, 3)]),
+            *([] if part.evppi_remade is None else [_remade(part.evppi_remade, part)]),
         )
         for part in uncertainty.parts
     )

@@ -39,7 +39,7 @@ from stakes.render.tables import (
     page_sections,
     random_numbers,
 )
-from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
+from stakes.report import FEWER_BINS, MOST_BINS, MOST_SCORES, Caveat, Report
 
 _SCRIPTS = (
     *("numbers", "cheapest", "intervals", "comparisons", "digits", "text", "charts"),
@@ -140,6 +140,7 @@ def to_html(
         normalized_note=naive_breaks_limit(report),
         recommended=middle(report.verdict.choice or "", NAME),
         **_frame(),
+        most_scores=f"{MOST_SCORES:,}",
         most_bins=f"{MOST_BINS:,}",
         fewer_bins=f"{FEWER_BINS:,}",
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import nan
+
 from stakes._check import FloatArray, Label, Labels
 from stakes._value import Value, record
 from stakes.inference import Measured
@@ -18,8 +20,9 @@ TUNED_APART = "threshold tuned out of fold"
 TUNED = "threshold tuned on these cases"
 
 LEFT_OUT = "left out"  # the kind of caveat that says what a report does not show
-MOST_BINS = 768  # scores of one model that a report holds; more are pooled
-FEWER_BINS = 256  # into which more recalibrated scores are pooled; nothing is drawn of them
+MOST_SCORES = 1024  # scores of one model that a report holds as they are; more are pooled
+MOST_BINS = 768  # into which they are pooled
+FEWER_BINS = 256  # into which recalibrated scores are pooled; nothing is drawn of them
 
 CurvePoints = tuple[tuple[float, float, float], ...]  # of a curve: share, cost, price
 
@@ -90,10 +93,10 @@ class ModelQuality(Value):
     each threshold-choice method to its expected loss over uniform cost proportions; `advice` says
     which of them suits these scores.
 
-    `table` holds the scores of two classes and `recalibrated` the recalibrated ones; more than 768
-    of them are pooled into 768 and 256 bins. `n_scores` and `n_recalibrated` say how many distinct
-    ones there were (bins, if an engine tallied them). All numbers come from the scores, not from
-    these bins. `by_threshold` says what every threshold costs, for two decisions about cases with
+    `table` holds the scores of two classes and `recalibrated` the recalibrated ones; more than 1024
+    of them are pooled into 768 and 256 bins. `n_scores` and `n_recalibrated` say how many there
+    were (bins, if an engine tallied them). All numbers come from the scores, not from these bins.
+    `by_threshold` says what every threshold costs, for two decisions about cases with
     their own costs. `class_bins` (K, 10, 3), for more than two classes, has for each tenth of the
     probability of a class the weight of the cases, the weight of those of the class, and the sum of
     their probabilities. `recalibrated_bins` has the same of the recalibrated probabilities, for the
@@ -254,7 +257,8 @@ class UncertainPart(Value):
     `mean`, `low` and `high` are its mean and the bounds of its central range at the level of the
     report; nan where it is not a single number. `evppi` is the expected value per case of knowing
     it before one of the present rules is chosen; `evppi_remade` is the same if rules are made again
-    once it is known, None where that was not computed.
+    once it is known, None where that was not computed, with an interval from `evppi_remade_low` to
+    `evppi_remade_high`.
 
     Examples
     --------
@@ -275,6 +279,8 @@ class UncertainPart(Value):
     high: float
     evppi: float
     evppi_remade: float | None
+    evppi_remade_low: float = nan
+    evppi_remade_high: float = nan
 
 
 @record
@@ -285,9 +291,10 @@ class Uncertainty(Value):
     `holds` is the probability, over the uncertain costs and prior, that it is the cheapest;
     `cheapest` is that of each system. `evpi` is the expected regret of the choice: what it would be
     worth per case to know everything before one of the present rules is chosen. `evpi_remade` is
-    the same if rules are made again once the costs are known, None where that was not computed.
-    Costs are those on these cases. `parts` say the same for each unknown quantity alone, the most
-    valuable first.
+    the same if rules are made again once the costs are known, None where that was not computed. Its
+    interval, from `evpi_remade_low` to `evpi_remade_high`, is about the cases that were drawn; nan
+    in reports of earlier versions. Other costs are those on these cases. `parts`
+    say the same for each unknown quantity alone, the most valuable first.
 
     Examples
     --------
@@ -311,6 +318,8 @@ class Uncertainty(Value):
     cheapest: tuple[tuple[str, float], ...]
     draws: int
     sentences: tuple[str, ...]
+    evpi_remade_low: float = nan
+    evpi_remade_high: float = nan
 
 
 @record

@@ -21,12 +21,12 @@ from stakes._check import FloatArray, Label
 from stakes._text import always
 from stakes._value import Value, record
 from stakes.errors import InputError
-from stakes.regions import Region, Regions
+from stakes.inference import FARTHEST
+from stakes.regions import Margin, Region, Regions
 from stakes.report._findings import BAYES
 from stakes.report._other_stakes import MovedCosts, Stakes
 from stakes.report._pairs import ReportLike
 
-FARTHEST = 20.0  # times the largest cost; flips farther out are not looked for
 _COST_STEPS = (
     *(0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0),
     *(1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0, 13.0, 16.0, FARTHEST),
@@ -77,9 +77,10 @@ class Flip(Value):
     what : the number, in words
     value : its present value
     low, high : the flips below and above the value; infinite where none was found
-    below, above : what may be the cheapest there, the cheapest first
+    below, above : what may be the cheapest there, the cheapest first; with kept decisions empty
+        where the report has no joint bins
     changes_low, changes_high : where something else is recommended, clear or not; infinite where
-        none was found, nan under a limit, where it is not looked for
+        none was found, nan under a limit and without joint bins, where it is not looked for
     recommended_below, recommended_above : what is recommended there
 
     Examples
@@ -110,20 +111,57 @@ class Flip(Value):
 
 
 def all_flips(report: ReportLike, *, kept: bool) -> tuple[Flip, ...]:
-    """The flips of all costs, class by class, and of all priors; for two classes, of the second."""
+    """The flips of all costs, class by class, and of all priors; for two classes, of the second.
+
+    Decisions that stay leave the contenders where the margins of the report say so. With running
+    costs these are of factors, and flips are searched.
+    """
+    _refuse_columns(report)
     stakes, choice = Stakes(report), _choices(report, kept=kept)
+    moves, margins = list(_moves(report)), {}
+    if kept and not report.assumptions.running_costs:
+        margins = {margin.what: margin for margin in report.margins}
+        moves = [(move, at) for move, at in moves if move.what in margins] or moves
+    if margins and report.joint is None:
+        return tuple(_flip_at(margins[move.what], None, choice) for move, _ in moves)
 
-    def there(at: _Place) -> Callable[[float], MovedCosts]:
-        return cache(lambda value: stakes.moved(*at(value), kept=kept))
+    def flip(move: MovedNumber, at: _Place) -> Flip:
+        there = cache(lambda value: stakes.moved(*at(value), kept=kept))
+        margin = margins.get(move.what)
+        known = _flip_at(margin, there, choice) if margin else flip_of(move, there, choice)
+        return _with_changes(known, move, there, choice)
 
-    return tuple(_flip_and_change(move, there(at), choice) for move, at in _moves(report))
+    return tuple(flip(move, at) for move, at in moves)
 
 
-def _flip_and_change(
-    move: MovedNumber, there: Callable[[float], MovedCosts], choice: tuple[str, ...]
+def _refuse_columns(report: ReportLike) -> None:
+    columns = ", ".join(map(repr, report.problem.columns))
+    if columns:
+        raise InputError(
+            f"The problem of this report must state a number for each cost, so that one can move; "
+            f"its costs depend on the columns of each case: {columns}. Read report.margins and "
+            f"report.regions, of factors on costs and of priors, or evaluate with other costs."
+        )
+
+
+def _flip_at(
+    margin: Margin, there: Callable[[float], MovedCosts] | None, choice: tuple[str, ...]
 ) -> Flip:
-    """Where a choice is ruled out as a number moves, and where something else is recommended."""
-    flip = flip_of(move, there, choice)
+    """The flip where decisions stay; what else may then be the cheapest, where it is known."""
+    ends, others = (margin.clear_low, margin.clear_high), []
+    for end in ends:
+        possible: tuple[str, ...] = ()
+        if there is not None and isfinite(end):
+            # A hair beyond: at the end itself rounding may count the choice among the contenders.
+            possible = there(end + 1e-4 * (end - margin.value)).possible
+        others.append(tuple(name for name in possible if name not in choice))
+    return Flip(margin.what, margin.value, *ends, below=others[0], above=others[1])
+
+
+def _with_changes(
+    flip: Flip, move: MovedNumber, there: Callable[[float], MovedCosts], choice: tuple[str, ...]
+) -> Flip:
+    """A flip, with where something else is recommended as the number moves."""
     finer = replace(move, steps=tuple(_finer(move.steps)))
     low, high = (_first(finer, side, lambda x: there(x).verdict not in choice) for side in (-1, 1))
     return flip._but(
@@ -144,6 +182,12 @@ def _finer(steps: tuple[float, ...]) -> Iterator[float]:
 
 def zones_of(report: ReportLike, *, kept: bool) -> Regions:
     """What may be the cheapest over the prior of the last class; several where that is unclear."""
+    _refuse_columns(report)
+    if len(report.problem.classes) < 2:
+        raise InputError(
+            f"The problem of this report must have two classes, so that their shares can move; it "
+            f"has {report.problem.classes[0]!r} alone. Read report.flips(), where costs move."
+        )
     stakes, label = Stakes(report), report.problem.classes[-1]
     place = _prior_place(report, len(report.problem.classes) - 1)
     zones = list(_zones(lambda x: stakes.moved(*place(x), kept=kept).possible))

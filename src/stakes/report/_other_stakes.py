@@ -138,17 +138,13 @@ class MovedCosts(SystemCosts):
         >>> moved.is_possible("always 0")
         False
         """
-        alike = self.is_unaided(self.cheapest)
         if name == self.unaided:
             doubtful = not self._saves_clearly and self.expected_saving(self.cheapest).low <= 0
+            alike = self.is_unaided(self.cheapest)
             return alike or self._plain_saving.low <= 0 or doubtful
-        if not any(system.name == name for system in self.decided):
+        if not any(system.name == name for system in self.decided) or self.is_unaided(name):
             return False
-        if alike:
-            saves = not self.is_unaided(name) and self.saving(name).high > 0
-        else:
-            saves = self._plain_saving.high > 0
-        return saves and self._is_contender(name)
+        return self.saving(name).high > 0 and self._is_contender(name)
 
     # Internals -----------------------------------------------------------------------------------
 

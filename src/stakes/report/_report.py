@@ -202,10 +202,10 @@ class Report(Value):
 
         It stays the choice as long as nothing else is clearly cheaper: it is among the contenders,
         and no constant decision clearly costs less. A cost goes below zero only if the problem has
-        negative costs, and never beyond 20 times the largest cost; `margins`, which a printed
-        report shows, are followed to a thousand times the largest. Under a limit, flips are those
-        that `evaluate` computed, `flips_under_limits`: of the limit itself, and of a factor on the
-        costs of each decision.
+        negative costs, and never beyond 20 times the largest cost. With decisions kept, the flips
+        are `clear_low` and `clear_high` of the `margins`. Under a limit, those of decisions that
+        are made anew are what `evaluate` computed, `flips_under_limits`: of the limit itself, and
+        of a factor on the costs of each decision.
 
         Parameters
         ----------

@@ -268,18 +268,17 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
   });
   // the correction moves the lower bound of the saving down, and leaves the upper one
   const mayLose = lazy(() => constant.saving(cheapest)[1] <= 0 || (!savesClearly() && savingOfCheapest()[1] <= 0));
-  const maySave = () => constant.saving(cheapest)[2] > 0;
   /** Everything that may be the cheapest: contenders, and the best constant decision. */
   const possible = lazy(() => {
-    // if the cheapest always makes the same decision, other systems may still be cheaper
-    const others = constant.isSame(cheapest) ? contenders().filter((i) => constant.saving(i)[2] > 0) : maySave() ? contenders() : [];
+    // a contender that clearly costs more than the best constant decision is not the cheapest of all
+    const others = contenders().filter((i) => constant.saving(i)[2] > 0);
     return [...others.map((i) => systems[i].name), ...(mayLose() ? [constant.name] : [])];
   });
   /** Whether one name is among them; faster than the whole list. */
   const isPossible = (name) => {
     const i = indexOf(name);
     if (i < 0) return name === constant.name && mayLose();
-    return (constant.isSame(cheapest) ? constant.saving(i)[2] > 0 : maySave()) && isContender(i);
+    return constant.saving(i)[2] > 0 && isContender(i);
   };
   // the choice is made by the costs on these cases; the correction says how much of it is luck
   const saves = () => constant.saving(cheapest)[0] > rounding;
