@@ -28,7 +28,6 @@ from stakes.report import (
     AS_DECIDED,
     BAYES,
     MOVED,
-    POSTERIOR_RULES,
     RECALIBRATED,
     TUNED,
     TUNED_APART,
@@ -57,6 +56,10 @@ _CHANCE = (
 _MODELLESS = (
     "Costs and prior, no model: for each case the decision that is the cheapest by its own costs "
     "and the prior alone. A model that costs more is not deployed."
+)
+_OWN = (
+    "Threshold: of what the model gives, its own column; in brackets the corrected probability "
+    "that this becomes. The rule decides alike."
 )
 _CHOSEN = (
     "Costs are those on these cases. The cheapest was chosen on them: the verdict says what to "
@@ -124,6 +127,7 @@ def _explanations(report: Report, rivals: list[System]) -> tuple[str, ...]:
     text += rules_explained(rivals)
     text += (_MODELLESS,) * (report.no_model is not None)
     text += (_CHANCE,) * has_chances(report)
+    text += (_OWN,) * any(system.corrected for system in report.systems)
     text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     text += _running(report)
     constant = f"always {report.naive.decision}, the cheapest constant decision"
@@ -212,14 +216,20 @@ def _chance(system: System) -> str:
 
 
 def _threshold(system: System, report: Report) -> str:
-    """Where a system changes its decision: in percent, except for scores on another scale."""
-    if system.cuts:
-        return ", ".join(map(_text.probability, system.cuts))
-    if system.threshold is None:
+    """Where a system changes its decision, and in brackets the corrected probabilities there.
+
+    In percent where the probabilities of the model decide as they are; else as the column has them.
+    """
+    if not system.changes:
         return "–"
     kinds = {quality.model: quality.kind for quality in report.models}
-    likely = system.rule in POSTERIOR_RULES or kinds[system.model] == POSTERIORS
-    return _text.probability(system.threshold) if likely else _text.point(system.threshold, 4)
+    if system.rule in (TUNED, TUNED_APART) and kinds[system.model] == POSTERIORS:
+        return _text.probability(system.changes[0], system.digits)
+    texts = [system.cut_text(cut) for cut in system.changes]
+    if system.corrected:
+        pairs = zip(texts, map(_text.probability, system.corrected), strict=True)
+        texts = [f"{text} ({probability})" for text, probability in pairs]
+    return ", ".join(texts) + " corrected" * (not system.on_own_column)
 
 
 # Slices ------------------------------------------------------------------------------------------
