@@ -6,7 +6,7 @@ from math import isfinite
 
 from stakes._text import probability
 from stakes.problem import Problem
-from stakes.report import AS_DECIDED, BAYES, MOVED, POSTERIOR_RULES, RECALIBRATED, System
+from stakes.report import AS_DECIDED, MOVED, POSTERIOR_RULES, RECALIBRATED, System
 
 _CORRECTED = "the corrected probability, as report.rule() and --rule-out do"
 

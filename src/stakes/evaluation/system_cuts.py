@@ -8,7 +8,6 @@ import numpy as np
 
 from stakes import _text
 from stakes._check import Labels
-from stakes.errors import InputError
 from stakes.evaluation.decision_rules import DecisionRule
 from stakes.problem import Problem
 from stakes.regions import decision_regions
@@ -113,13 +112,18 @@ def _on_column(rule: Rule, decided: Labels) -> tuple[float, ...] | None:
 
 
 def _digits(cuts: tuple[float, ...], table: ScoreTable | None) -> int:
-    """The fewest digits to which cuts can be rounded so that they decide all scores alike."""
+    """The fewest digits to which cuts can be rounded so that they decide all scores alike.
+
+    A cut beside a score at which two decisions cost the same cannot be told from it: it needs few.
+    """
     finite = [cut for cut in cuts if np.isfinite(cut)]
     if table is None or not finite:
         return _FEWEST
     places = np.searchsorted(table.scores, finite, side="right")
-    for digits in range(_FEWEST, _MOST):
+    alike = np.zeros((_MOST + 1, len(finite)), dtype=bool)
+    for digits in range(_FEWEST, _MOST + 1):
         rounded = [_text.number_in(_text.point(cut, digits)) for cut in finite]
-        if (np.searchsorted(table.scores, rounded, side="right") == places).all():
+        alike[digits] = np.searchsorted(table.scores, rounded, side="right") == places
+        if alike[digits].all():
             return digits
-    return _MOST
+    return max(_FEWEST, int(alike.argmax(axis=0).max()))

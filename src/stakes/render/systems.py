@@ -57,10 +57,6 @@ _MODELLESS = (
     "Costs and prior, no model: for each case the decision that is the cheapest by its own costs "
     "and the prior alone. A model that costs more is not deployed."
 )
-_OWN = (
-    "Threshold: of what the model gives, its own column; in brackets the corrected probability "
-    "that this becomes. The rule decides alike."
-)
 _CHOSEN = (
     "Costs are those on these cases. The cheapest was chosen on them: the verdict says what to "
     "expect of it."
@@ -90,7 +86,8 @@ def system_sections(report: Report) -> Iterator[Section]:
         (value, nan, nan) for *_, value in known
     ]
     chance = _chance if len(rivals) > 1 else lambda _: ""  # a single system is always the cheapest
-    thresholds = [_threshold(system, report) for system in shown]
+    above = bool(_shared_corrected(report))  # they are named above the table
+    thresholds = [_threshold(system, report, with_corrected=not above) for system in shown]
     names = [
         (middle(system.name, NAME), chance(system), threshold)
         for system, threshold in zip(shown, thresholds, strict=True)
@@ -127,7 +124,7 @@ def _explanations(report: Report, rivals: list[System]) -> tuple[str, ...]:
     text += rules_explained(rivals)
     text += (_MODELLESS,) * (report.no_model is not None)
     text += (_CHANCE,) * has_chances(report)
-    text += (_OWN,) * any(system.corrected for system in report.systems)
+    text += _on_columns(report)
     text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     text += _running(report)
     constant = f"always {report.naive.decision}, the cheapest constant decision"
@@ -215,21 +212,39 @@ def _chance(system: System) -> str:
     )
 
 
-def _threshold(system: System, report: Report) -> str:
-    """Where a system changes its decision, and in brackets the corrected probabilities there.
+def _threshold(system: System, report: Report, *, with_corrected: bool) -> str:
+    """Where a system changes its decision, with the corrected probabilities there in brackets.
 
     In percent where the probabilities of the model decide as they are; else as the column has them.
     """
     if not system.changes:
         return "–"
     kinds = {quality.model: quality.kind for quality in report.models}
-    if system.rule in (TUNED, TUNED_APART) and kinds[system.model] == POSTERIORS:
+    if system.rule == TUNED and kinds[system.model] == POSTERIORS:
         return _text.probability(system.changes[0], system.digits)
     texts = [system.cut_text(cut) for cut in system.changes]
-    if system.corrected:
+    if with_corrected and system.corrected:
         pairs = zip(texts, map(_text.probability, system.corrected), strict=True)
-        texts = [f"{text} ({probability})" for text, probability in pairs]
+        texts = [f"{text} ({share})" for text, share in pairs]
     return ", ".join(texts) + " corrected" * (not system.on_own_column)
+
+
+def _shared_corrected(report: Report) -> tuple[float, ...]:
+    """The corrected probabilities that several cuts of all systems share, to be said once."""
+    known = {system.corrected for system in report.systems if system.corrected}
+    return known.pop() if len(known) == 1 and not report.problem.is_binary else ()
+
+
+def _on_columns(report: Report) -> tuple[str, ...]:
+    """What the thresholds in the table are cuts of."""
+    if not any(system.corrected for system in report.systems):
+        return ()
+    shared = " and ".join(map(_text.probability, _shared_corrected(report)))
+    there = f"which are {shared} once corrected" if shared else "corrected in brackets"
+    return (
+        f"Threshold: in percent of probabilities as they come; else scores of the model's own "
+        f"column, {there}.",
+    )
 
 
 # Slices ------------------------------------------------------------------------------------------

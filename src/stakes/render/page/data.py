@@ -182,7 +182,7 @@ def _change(report: Report, system: System, model: ModelQuality) -> dict[str, An
         "at": system.changes,
         "corrected": system.corrected,
         "decisions": places,  # none in reports of earlier releases: they follow from the costs
-        "own": system.on_own_column,
+        "on_column": system.on_own_column,
         "digits": system.digits,
         "percent": system.rule == BAYES or (system.rule == TUNED and model.kind == POSTERIORS),
         **_known(curve=rising_curve(rule)),

@@ -89,10 +89,10 @@ const tickFormat = ({ raw }) => (raw ? (value) => pointText(value, 4) : probabil
 /** A cut as what the model gives there, with the corrected probability in brackets where it is another. */
 const cutFormat = ({ raw, way, change, toOwn, model }) => (cut) => {
   if (!toOwn) return `${probabilityText(cut)} corrected`;
-  const own = toOwn(cut);
-  const digits = Math.max(change?.digits ?? 3, digitsOf([own], model.table));
-  if (raw) return pointText(own, digits);
-  return way === "as is" ? probabilityText(own, digits) : `${pointText(own, digits)} (${probabilityText(cut)})`;
+  const score = toOwn(cut);
+  const digits = Math.max(change?.digits ?? 3, digitsOf([score], model.table));
+  if (raw) return pointText(score, digits);
+  return way === "as is" ? probabilityText(score, digits) : `${pointText(score, digits)} (${probabilityText(cut)})`;
 };
 
 /** A histogram for each class; bars have the colour of the decision that their cases receive. */
@@ -290,8 +290,8 @@ function explorerToSave({ name, counts, order, cuts, way, toOwn }, cost) {
     ...classes.flatMap((label, k) =>
       order.map((d, i) => {
         const cut = i ? cuts[i - 1] : -Infinity;
-        const own = i && toOwn ? toOwn(cut) : i ? NaN : cut;
-        return [name, label, decisions[d], counts[k][d], rates[k][d], own, cost, shares[d], ...(way === "as is" ? [] : [cut])];
+        const score = i && toOwn ? toOwn(cut) : i ? NaN : cut;
+        return [name, label, decisions[d], counts[k][d], rates[k][d], score, cost, shares[d], ...(way === "as is" ? [] : [cut])];
       }),
     ),
   ];

@@ -32,8 +32,9 @@ function digitsOf(cuts, table) {
   const finite = cuts.filter(Number.isFinite);
   const place = (cut) => cutAbove(table.scores, cut);
   const read = (text) => Number(text.replace("−", "-").replace(/,/g, ""));
-  const alike = (digits) => finite.every((cut) => place(read(pointText(cut, digits))) === place(cut));
-  return range(MOST_DIGITS).find((digits) => digits > 2 && (!table || alike(digits))) ?? MOST_DIGITS;
+  const alike = (cut, digits) => place(read(pointText(cut, digits))) === place(cut);
+  const fewest = (cut) => range(MOST_DIGITS + 1).find((digits) => digits > 2 && alike(cut, digits)) ?? 3;
+  return Math.max(3, ...(table ? finite.map(fewest) : []));
 }
 
 /** Where the decisions of a system change at other stakes, and between which decisions. */
@@ -48,7 +49,7 @@ function changeAt(system, { costs, prior }) {
     at,
     corrected: toOwn && system.way !== "as is" ? shares : [],
     decisions: ranges.map(({ decision }) => decision),
-    own: Boolean(toOwn),
+    on_column: Boolean(toOwn),
     digits: digitsOf(at, MODELS[system.model].table),
   };
 }
@@ -60,7 +61,7 @@ function takenParts({ at, decisions: order }) {
 }
 
 /** A cut in writing: in percent where costs decide by the probability as it is, else as the column has it. */
-const cutText = ({ percent: inShares, own, digits }, cut) => (inShares || !own ? probabilityText(cut, digits) : pointText(cut, digits));
+const cutText = ({ percent: inShares, on_column: onColumn, digits }, cut) => (inShares || !onColumn ? probabilityText(cut, digits) : pointText(cut, digits));
 
 /** The same with the corrected probability in brackets. */
 const cutWithShare = (change, i) => `${cutText(change, change.at[i])}${change.corrected.length ? ` (${probabilityText(change.corrected[i])})` : ""}`;
@@ -76,5 +77,5 @@ function cutsInWords({ change, model }) {
   const cuts = BINARY ? `${last}${where} above ${cutText(change, change.at[0])}` : `${low.join(", ")}, ${last} above`;
   const shares = change.corrected.map((share) => probabilityText(share));
   if (shares.length) return `${cuts}; corrected ${shares.length > 1 ? "probabilities" : "probability"} ${shares.join(" and ")}`;
-  return change.own ? cuts : `by the corrected probability, as report.rule() and --rule-out do: ${cuts}`;
+  return change.on_column ? cuts : `by the corrected probability, as report.rule() and --rule-out do: ${cuts}`;
 }

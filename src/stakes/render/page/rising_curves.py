@@ -67,8 +67,13 @@ def _points(
     bends = np.abs(np.diff(slopes)) > _STRAIGHT * (np.abs(slopes[1:]) + np.abs(slopes[:-1]))
     kept = np.concatenate([[True], bends, [True]])[: scores.size]
     return {
-        "scores": scores[kept].tolist(),
-        "values": values[kept].tolist(),
+        "scores": _written(scores[kept]),
+        "values": _written(values[kept]),
         "of_odds": of_odds,
         "odds": odds,
     }
+
+
+def _written(values: FloatArray) -> list[float]:
+    """To more digits than a page shows, to save room."""
+    return [float(f"{value:.11g}") for value in values.tolist()]

@@ -14,7 +14,7 @@ function probabilityText(share, digits = 3) {
 const exactPercent = (share) => (Number.isFinite(share) ? `${exact(inPercent(share))} %` : exact(share));
 
 /** The threshold of a system, with the corrected probability in brackets, or a word that it is one. */
-const thresholdText = ({ change }) => (change ? `${cutWithShare(change, 0)}${change.own ? "" : " corrected"}` : short(null));
+const thresholdText = ({ change }) => (change ? `${cutWithShare(change, 0)}${change.on_column ? "" : " corrected"}` : short(null));
 
 /** An axis from low to high: `at` maps a value to its place on the axis, `from` maps it back. */
 const straight = (low, high) => ({ low, high, at: (x) => x, from: (x) => x, log: false });
@@ -38,7 +38,7 @@ const RULED = TWO && !TERMS && SYSTEMS.some((system) => system.change);
 function ruleOf({ change, model: index }) {
   if (TERMS || !change || change.at.some(Number.isNaN)) return null;
   const model = MODELS[index];
-  const isShare = !change.own || model.kind === "posteriors";
+  const isShare = !change.on_column || model.kind === "posteriors";
   const [least, most] = isShare ? [0, 1] : [-Infinity, Infinity];
   const parts = takenParts(change).map(({ low, high, decision }) => ({ low: Math.max(low, least), high: Math.min(high, most), decision }));
   const { scores } = model.table ?? { scores: [0, 1] };
@@ -48,9 +48,9 @@ function ruleOf({ change, model: index }) {
     parts,
     axis,
     format: (value) => cutText(change, value),
-    formatExact: change.percent || !change.own ? exactPercent : exact,
+    formatExact: change.percent || !change.on_column ? exactPercent : exact,
     edge: (value) => (change.at.includes(value) ? cutWithShare(change, change.at.indexOf(value)) : ""),
-    of: change.own ? ofModel : `corrected probability of ${classes[1]}`,
+    of: change.on_column ? ofModel : `corrected probability of ${classes[1]}`,
   };
 }
 

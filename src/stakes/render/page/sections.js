@@ -333,7 +333,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
     ...furtherCells,
     ...(TONED ? [entry.counts ? decisionMix(entry) : ""] : []),
   ];
-  const formatExact = isSystem && entry.change && (entry.change.percent || !entry.change.own) ? exactPercent : exact;
+  const formatExact = isSystem && entry.change && (entry.change.percent || !entry.change.on_column) ? exactPercent : exact;
   if (THRESHOLDED) cells.push(isSystem ? numberCell(entry.threshold, null, thresholdText(entry), formatExact) : "");
   if (!isSystem) return { look: `reference-row${!namesModel && !verdict.keep && entry.name === unaided.name ? " best" : ""}`, cells };
   const isBest = namesModel ? entry === best : entry.name === verdict.keep;
