@@ -88,7 +88,8 @@ def test_cuts_at_moved_costs_are_those_of_a_report_at_these_costs(
             at = np.array(there["at"], dtype=float)
             assert there["on_column"]
             assert [again.problem.decisions[d] for d in there["decisions"]] == list(system.decided)
-            assert at == pytest.approx(np.array(system.changes), rel=1e-5)
+            bent = isinstance(calibrator, BetaMap)  # the page has points of it, with lines between
+            assert at == pytest.approx(np.array(system.changes), rel=1e-4 if bent else 1e-9)
             if (at < 1 - 1e-9).all():  # doubles have no digits left of what is missing to 1
                 assert there["digits"] == system.digits
                 written = as_written(system.changes, system.digits)
@@ -105,12 +106,12 @@ def test_cuts_at_a_moved_prior_are_those_of_the_map_of_the_report(opened):
     page = opened(report)
     prior = [0.6, 0.4]
     (shown,) = read(page, [{"prior": prior}])
-    held = report.assumptions.posterior_prior
+    before = report.assumptions.posterior_prior
     for model in ("net", "tree"):
         p = report.problem.threshold
         assert shown[f"{model} (as is)"]["at"] == pytest.approx([p])
         (moved,) = shown[f"{model} (moved)"]["at"]
-        assert shift_prior([[1 - moved, moved]], held, prior)[0, 1] == pytest.approx(p)
+        assert shift_prior([[1 - moved, moved]], before, prior)[0, 1] == pytest.approx(p)
         (cut,) = shown[f"{model} (recalibrated)"]["at"]
         rule = report.rules[f"{model} (recalibrated)"]
         assert shift_prior(rule.posteriors([cut]), PRIOR, prior)[0, 1] == pytest.approx(p)

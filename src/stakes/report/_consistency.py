@@ -19,6 +19,7 @@ from stakes.ranking import auc
 from stakes.report._pairs import DecisionSource, PairCounts
 from stakes.report._report import Report
 from stakes.report._systems import CORRECTED, OWN_COLUMN, System
+from stakes.rule import Rule
 
 _CLOSE = 1e-6  # relative tolerance for numbers that are computed again
 _ROUNDING = 1e-12  # of the largest cost, or of 1: by how much a number may lie beside its interval
@@ -164,12 +165,23 @@ def _rules(report: Report) -> Iterator[str]:
         threshold = systems[name].threshold
         if rule.threshold is not None and rule.threshold != threshold:
             yield f"rules must have the thresholds of their systems; that of {name!r} is another"
+        if systems[name].scale == OWN_COLUMN and not _cut_alike(systems[name], rule):
+            yield f"rules must have the cuts of their systems; those of {name!r} are others"
         origin = rule.origin
         if origin is None:
             continue
         same = ("n_rows", "n_cases", "seed", "version")
         if any(getattr(origin, name) != getattr(assumptions, name) for name in same):
             yield f"rules must be made of the rows of the report; the origin of {name!r} differs"
+
+
+def _cut_alike(system: System, rule: Rule) -> bool:
+    """Whether a rule cuts the column of its model where its system says."""
+    if rule.threshold is not None:
+        return True  # compared before, to the last digit
+    known = [] if rule.cuts is None else rule.cuts.at.tolist()
+    finite = [cut for cut in system.changes if math.isfinite(cut)]
+    return all(any(not _differ(cut, other) for other in known) for cut in finite)
 
 
 def _qualities(report: Report) -> Iterator[str]:

@@ -19,7 +19,7 @@ def rising_curve(rule: Rule | None) -> dict[str, Any] | None:
     """Points between which a map of two classes is a line, on scales that are named.
 
     Isotonic maps are lines between their knots; lines in log-odds have two points; other maps have
-    so many that what lies between differs by less than a thousandth of a percent.
+    so many that scores found between them are right to four digits.
 
     Parameters
     ----------
