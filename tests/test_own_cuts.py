@@ -16,6 +16,7 @@ from stakes._files import sealed
 from stakes.calibration import Affine, BetaMap, Histogram, Identity, Isotonic, Logistic, Platt
 from stakes.measures import expected_cost
 from stakes.report import System
+from stakes.rule import Rule
 from stakes.scoring import EqualMass
 from stakes.tally import Counts
 
@@ -136,6 +137,18 @@ def test_a_threshold_tuned_on_raw_scores_is_a_cut_of_them():
     problem = Problem.binary(false_alarm=1, miss=3)
     report = evaluate(y, {"net": Scores(scores)}, problem, calibrator=None, replicates=10)
     assert refuse_to_differ(report, scores) == 2
+
+
+def test_decisions_that_alternate_by_rounding_beside_a_cut_make_one_cut():
+    """Posteriors moved from these shares: the costs of neighbouring numbers differ by rounding."""
+    costs = [[0, 1, 6], [12, 2, 0]]
+    problem = Problem(costs, decisions=["approve", "review", "block"], prior=[0.9, 0.1])
+    for positives in range(400, 600):
+        rule = Rule(
+            problem, from_prior=[1 - positives / 1000, positives / 1000], to_prior=[0.9, 0.1]
+        )
+        assert rule.cuts is not None
+        assert rule.cuts.decisions.tolist() == [0, 1, 2]
 
 
 # Where no map rises ------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import Value, record
 
-_PARTS = 16  # of an interval at once: to decide about a few scores takes as long as about one
 _BITS = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
@@ -50,7 +48,7 @@ class Cuts(Value):
 
 
 def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -> Cuts:
-    """Where decisions change between two scores, found by dividing the range of all doubles.
+    """Where decisions change between two scores, by bisection over all floating-point numbers.
 
     The scores of each decision must form an interval, as they do where the posterior is monotone in
     the score. Then no other decision lies between two scores with the same decision.
@@ -77,16 +75,18 @@ def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -
     while open_pairs:
         open_pairs = [(a, b) for a, b in open_pairs if known[a] != known[b]]
         borders += [a for a, b in open_pairs if b - a == 1]
-        lines = [
-            sorted({a + (b - a) * k // _PARTS for k in range(_PARTS + 1)})
-            for a, b in open_pairs
-            if b - a > 1
+        open_pairs = [(a, b) for a, b in open_pairs if b - a > 1]
+        # One place at a time: beside a cut the decisions of several neighbours may alternate,
+        # because their costs differ by rounding only; halves meet just one of these changes.
+        middles = [(a + b) // 2 for a, b in open_pairs]
+        if middles:
+            decided = decide(_score(np.array(middles, dtype=np.int64)))
+            known.update(zip(middles, decided.tolist(), strict=True))
+        open_pairs = [
+            pair
+            for (a, b), middle in zip(open_pairs, middles, strict=True)
+            for pair in ((a, middle), (middle, b))
         ]
-        inner = [rank for line in lines for rank in line[1:-1]]
-        if inner:
-            decided = decide(_score(np.array(inner, dtype=np.int64)))
-            known.update(zip(inner, decided.tolist(), strict=True))
-        open_pairs = [pair for line in lines for pair in pairwise(line)]
     borders.sort()
     places = [*(known[border] for border in borders), known[int(bounds[1])]]
     return Cuts._trusted(
