@@ -92,8 +92,7 @@ def report_of(
     problem, rules = evidence.problem, shipped_rules(evidence, options.seed)
     incumbent = read_incumbent(options.baseline, options.margin, evidence.rules, problem, level)
     costs = costs_of(evidence.sample, problem, evidence, level)
-    systems = _systems(evidence, costs, rules)
-    known, systems = compared(systems, costs, incumbent, evidence.rules)
+    known, systems = compared(_systems(evidence, costs, rules), costs, incumbent, evidence.rules)
     tables = {tallied.model: shown_table_of(tallied, evidence) for tallied in evidence.models}
     miscalibrations = _miscalibrations(evidence, tables, options)
     models = _qualities(evidence, costs, tables, miscalibrations)

@@ -178,15 +178,27 @@ def _change(report: Report, system: System, model: ModelQuality) -> dict[str, An
     recalibrated = system.rule == RECALIBRATED and system.on_own_column
     rule = report.rules.if_fitted(system.name) if recalibrated else None
     places = [report.problem.decisions.index(label) for label in system.decided]
-    return {
-        "at": system.changes,
-        "corrected": system.corrected,
+    known = {
+        "at": _cut_short(system.changes),
+        "corrected": _cut_short(system.corrected),
         "decisions": places,  # none in reports of earlier releases: they follow from the costs
         "on_column": system.on_own_column,
         "digits": system.digits,
         "percent": system.rule == BAYES or (system.rule == TUNED and model.kind == POSTERIORS),
-        **_known(curve=rising_curve(rule)),
+        "curve": rising_curve(rule),
     }
+    usual = {
+        **{"corrected": [], "decisions": list(range(len(system.changes) + 1))},
+        **{"on_column": True, "digits": 3, "percent": False, "curve": None},
+    }
+    return {name: part for name, part in known.items() if usual.get(name, part) != part} | {
+        "at": known["at"]
+    }
+
+
+def _cut_short(cuts: tuple[float, ...]) -> list[float]:
+    """Cuts to more digits than a page shows, to save room."""
+    return [float(f"{cut:.13g}") for cut in cuts]
 
 
 def _prices(system: System) -> list[float] | None:

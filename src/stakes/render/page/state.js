@@ -36,6 +36,14 @@ const scoreTableFrom = ({ scores, scale, negatives, positives }, holdsFor) => ({
   holdsFor, // the prior for which its scores are posteriors
 });
 
+/** Where decisions change; the data leave out what is usual. */
+const changeFrom = ({ at, corrected = [], ...others }) => ({
+  ...{ decisions: range(at.length + 1), on_column: true, digits: 3, percent: false },
+  ...others,
+  at: numbers(at),
+  corrected: numbers(corrected),
+});
+
 // Colours are reused when there are many models; the cheapest models get distinct ones.
 const MODEL_ORDER =
   DATA.models.length > LOOKS
@@ -72,7 +80,7 @@ const SYSTEMS = DATA.systems.map((system) => ({
   reportedShare: numbers(system.normalized),
   chance: number(system.chance),
   threshold: number(system.threshold),
-  change: system.change && { ...system.change, at: numbers(system.change.at), corrected: numbers(system.change.corrected) },
+  change: system.change && changeFrom(system.change),
   look: MODELS[system.model].look,
 }));
 const CURVED = MODELS.some((model) => model.hull);
