@@ -76,4 +76,4 @@ def _points(
 
 def _written(values: FloatArray) -> list[float]:
     """To more digits than a page shows, to save room."""
-    return [float(f"{value:.10g}") for value in values.tolist()]
+    return [float(f"{value:.9g}") for value in values.tolist()]
