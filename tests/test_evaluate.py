@@ -125,7 +125,7 @@ def test_more_than_two_decisions_have_several_cuts():
     report = few(y, models, FRAUD)
     low, high = 3 / 175, 22 / 30  # 3(1 − p) + 8p = 180p; 3(1 − p) + 8p = 25(1 − p)
     assert report.system("good").cuts == pytest.approx((low, high))
-    words = "(approve up to 1.71 %, review up to 73.3 %, block above)"
+    words = "(approve up to 1.7143 %, review up to 73.333 %, block above)"
     assert words in report.verdict.sentences[0]
     assert few(y, models, BINARY).system("good (as is)").cuts == ()
 

@@ -104,7 +104,8 @@ FLOORS: dict[str, str] = {
         "predictions limited_rules evidence cross_fitted beliefs baseline report_options "
         "limit_checks backwards score_bins cost_intervals flips joint_bins changes information "
         "remade_decisions miscalibration column_ranks tally_rows repeated_values moved_limits "
-        "metric_picks verdict_words verdict slice_costs quality caveats build_report evaluate_rows"
+        "metric_picks rule_words verdict_words verdict slice_costs quality caveats system_cuts "
+        "build_report evaluate_rows"
     ),
     "inference": (
         "tally_checks estimate effective_cases sampling tilted_shares likelihood normals mcnemar "
@@ -122,7 +123,7 @@ FLOORS: dict[str, str] = {
     "regions": "partition remade axes borders sensitivity",
     "render": (
         "json line_picture layout rounding against systems limit_tables flip_tables tables "
-        "key_figures page page.data html text_formats schema"
+        "key_figures page page.rising_curves page.data html text_formats schema"
     ),
     "report": "_findings _pairs _other_stakes _flips _systems _report _consistency",
     "rule": "_cuts _rule_parts _rule _rules",

@@ -18,7 +18,7 @@ from coverage_study.populations import CUTS, Design, FloatArray, Rows
 from stakes.calibration import Select
 from stakes.decide import cheapest_decisions
 from stakes.evaluation import CrossFitted
-from stakes.evaluation.build_report import _naive, _systems
+from stakes.evaluation.build_report import _naive, _systems, shipped_rules
 from stakes.evaluation.cases import read_cases, read_models
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.cross_fitted import with_fold_costs
@@ -63,7 +63,7 @@ def printed(
     costs = costs_of(evidence.sample, design.problem, evidence, LEVEL)
     if not chances:
         vars(costs)["chances"] = {}
-    systems = _systems(evidence, costs)
+    systems = _systems(evidence, costs, shipped_rules(evidence, 0))
     return Printed(systems, verdict_of(systems, costs, _naive(evidence, costs), evidence), costs)
 
 

@@ -113,11 +113,10 @@ decided.aggregate("decision, count(*) AS payments").order("decision").fetchall()
 # go through the same calls, so the figures below were recorded once, on two cores.
 #
 # The call of this page with ``n_rows = 100_000_000`` has the same verdict with narrower intervals:
-# *Deploy new with Bayes decisions, recalibrated (approve up to 1.71 %, review up to 73.3 %, block
-# above): it costs 1.0002 EUR per case (95 % interval 0.9986 to 1.0019).* It took 115 seconds of
-# processor time, 44 times as much as DuckDB's own scan of the label and both scores, and at most
-# 0.31 GiB of memory. Scores of four digits make that possible: there are at most 10,001 of them to
-# which a map is fitted.
+# *Deploy new with Bayes decisions, recalibrated: it costs 1.0002 EUR per case (95 % interval 0.9986
+# to 1.0019).* It took 115 seconds of processor time, 44 times as much as DuckDB's own scan of the
+# label and both scores, and at most 0.31 GiB of memory. Scores of four digits make that possible:
+# there are at most 10,001 of them to which a map is fitted.
 #
 # Where every score is different, a map would need all of them in memory, so such reports are **not
 # recalibrated**. They take five to eight times the processor time of DuckDB's scan, and 1 GiB of

@@ -18,6 +18,7 @@ __all__ = [
     "measured",
     "measured_column",
     "number",
+    "number_in",
     "one_line",
     "percent",
     "point",
@@ -274,6 +275,15 @@ def point(value: float, digits: int) -> str:
     return proportion(value, digits) if 0 < value < 1 else number(value, digits)
 
 
+def number_in(text: str) -> float:
+    """The number that `number`, `proportion` or `point` wrote.
+
+    >>> number_in(point(-12345.6, 3)), number_in(point(1.5e-7, 3))
+    (-12346.0, 1.5e-07)
+    """
+    return float(text.replace("−", "-").replace(",", "").replace("∞", "inf"))
+
+
 def cases(volume: float, digits: int = 7) -> str:
     """How many cases: `number` with its noun.
 
@@ -307,18 +317,18 @@ def percent(share: float) -> str:
     return number(share) if isnan(share) or isinf(share) else f"{number(100 * share, 3)} %"
 
 
-def probability(share: float) -> str:
-    """A probability in percent, with three digits of it or of its distance to 100 %.
+def probability(share: float, digits: int = 3) -> str:
+    """A probability in percent, with so many digits of it or of its distance to 100 %.
 
     >>> probability(0.06), probability(3 / 175), probability(0.7), probability(0.99986)
     ('6 %', '1.71 %', '70 %', '99.986 %')
-    >>> probability(4e-7), probability(1.0)
-    ('0.00004 %', '100 %')
+    >>> probability(4e-7), probability(1.0), probability(0.0171428, 5)
+    ('0.00004 %', '100 %', '1.7143 %')
     """
     if not 0 < share < 1:
         return f"{number(100 * share)} %" if isfinite(share) else number(share)
-    digits = Decimal(proportion(share).replace("−", "-"))
-    return f"{digits.scaleb(2, _EXACT).normalize(_EXACT):f} %"
+    written = Decimal(proportion(share, digits).replace("−", "-"))
+    return f"{written.scaleb(2, _EXACT).normalize(_EXACT):f} %"
 
 
 def whole_percent(share: float) -> str:

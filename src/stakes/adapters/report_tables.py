@@ -62,7 +62,14 @@ def _intervals(**values: Measured | None) -> dict[str, Any]:
 
 @_table(
     "systems",
-    **{"system": str, "model": str, "rule": str, "threshold": float, "candidate": bool},
+    **{
+        "system": str,
+        "model": str,
+        "rule": str,
+        "threshold": float,
+        "scale": str,
+        "candidate": bool,
+    },
     **_ends("cost", "normalized"),
     **_floats("probability_cheapest"),
     **_ends(*_MORE),

@@ -132,6 +132,8 @@ class CheckedRows:
         array([0.1, 0.4])
         """
         if isinstance(some, np.ndarray) and some.dtype == np.bool_:
+            if some.all():
+                return self
             some = np.flatnonzero(some)  # several columns are selected, which a mask does slowly
         return replace(
             self,

@@ -27,10 +27,10 @@ from stakes.evaluation.quality import quality_of, without_misordered
 from stakes.evaluation.report_options import ReportOptions
 from stakes.evaluation.score_bins import shown_table_of
 from stakes.evaluation.slice_costs import slices_of
+from stakes.evaluation.system_cuts import cuts_of_system
 from stakes.evaluation.verdict import verdict_of
 from stakes.inference import LossCosts, SampledCosts
 from stakes.limits import coverage_points
-from stakes.regions import decision_regions
 from stakes.report import (
     MOVED,
     POSTERIOR_RULES,
@@ -90,10 +90,10 @@ def report_of(
     unchecked = without_misordered(replace(evidence, operation=options.operation))
     level = options.level
     evidence = checked_limits(unchecked, level)
-    problem = evidence.problem
+    problem, rules = evidence.problem, shipped_rules(evidence, options.seed)
     incumbent = read_incumbent(options.baseline, options.margin, evidence, level)
     costs = costs_of(evidence.sample, problem, evidence, level)
-    known, systems = compared(_systems(evidence, costs), costs, incumbent, evidence.rules)
+    known, systems = compared(_systems(evidence, costs, rules), costs, incumbent, evidence.rules)
     tables = {tallied.model: shown_table_of(tallied, evidence) for tallied in evidence.models}
     miscalibrations = _miscalibrations(evidence, tables, options)
     models = _qualities(evidence, costs, tables, miscalibrations)
@@ -125,7 +125,7 @@ def report_of(
         picks=picks_of(disagreement, systems, costs),
         caveats=caveats_of(evidence, systems, models, verdict, costs, miscalibrations),
         slices=slices_of(evidence, best.name, level=level),
-        rules=shipped_rules(evidence, options.seed),
+        rules=rules,
         no_model=no_model,
         baseline=known,
         uncertainty=uncertainty,
@@ -159,19 +159,20 @@ def _qualities(
     )
 
 
-def _systems(evidence: Evidence, costs: SampledCosts) -> tuple[System, ...]:
-    rules, joint, problem = evidence.rules, evidence.sample.pooled, evidence.problem
-    many = problem.n_classes == 2 and problem.n_decisions > 2 and not problem.columns
+def _systems(evidence: Evidence, costs: SampledCosts, shipped: Rules) -> tuple[System, ...]:
     charges, running = evidence.sample.charges, evidence.operation.running_costs
-    many = many and not problem.limits  # prices of limits would move these cuts
-    cuts = tuple(decision_regions(problem).crossings.tolist()) if many else ()
+    problem, joint = evidence.problem, evidence.sample.pooled
+
+    def cuts(name: str, rule: DecisionRule) -> dict[str, Any]:
+        table = evidence.model(rule.model).table
+        return cuts_of_system(name, rule, shipped, problem, table)._asdict()
+
     return tuple(
         System(
             name=name,
             model=rule.model,
             rule=rule.name,
-            threshold=rule.threshold,
-            cuts=cuts if rule.name in POSTERIOR_RULES else (),
+            **cuts(name, rule),
             candidate=rule.eligible,
             counts=joint.model(name),
             cost=costs.cost(name),
@@ -184,7 +185,7 @@ def _systems(evidence: Evidence, costs: SampledCosts) -> tuple[System, ...]:
             limits=evidence.checks.get(name, ()),
             rounding_loss=rule.rounding_loss,
         )
-        for name, rule in rules.items()
+        for name, rule in evidence.rules.items()
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isclose, isfinite, isnan
+from math import isclose, isnan
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,6 @@ from stakes._text import (
     in_unit,
     number,
     percent,
-    point,
-    probability,
     prose,
     reads_as_zero,
     small_amount,
@@ -22,13 +20,13 @@ from stakes._text import (
 from stakes._value import record
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.rule_words import rule_in_words
 from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.sentences import money, rounded, span
 from stakes.inference import Measured
 from stakes.limits import LimitCheck
 from stakes.problem import Problem
-from stakes.regions import decision_regions
-from stakes.report import AS_DECIDED, POSTERIOR_RULES, Baseline, NaiveDecision, System
+from stakes.report import Baseline, NaiveDecision, System
 
 
 @record
@@ -125,7 +123,7 @@ class VerdictWords:
 
     def recommend(self, best: System, expected: Measured, doubt: str | None) -> str:
         """What to deploy or to try, and at what cost."""
-        how = f"{best.model} {_how(best, self.problem)}"
+        how = f"{best.model} {rule_in_words(best, self.problem)}"
         corrected = is_corrected(best, expected)
         costs = f"{'expect it to cost' if corrected else 'it costs'} {self._cost(expected)}"
         chosen = f" {self._chosen(best, expected)}" if corrected else ""
@@ -264,7 +262,7 @@ class VerdictWords:
                 f"The best decision without looking at the case is {self._always}, which costs "
                 f"{self._blind(best)}."
             )
-        how = _how(best, self.problem)
+        how = rule_in_words(best, self.problem)
         first = f"The best of them, {best.model} {how}," if self.several else f"At best, {how}, it"
         costs = "will cost about" if is_corrected(best, expected) else "costs"
         sentence = f"{first} {costs} {self._cost(expected)}"
@@ -335,21 +333,3 @@ def _listed(names: list[str]) -> str:
     """
     shown = names if len(names) <= 6 else [*names[:5], f"{len(names) - 5} others"]
     return f"{', '.join(shown[:-1])} or {shown[-1]}"
-
-
-def _how(system: System, problem: Problem) -> str:
-    """The rule of a system, with its threshold or its thresholds."""
-    if system.rule == AS_DECIDED:
-        return "with its own decisions"
-    cut = ""
-    if system.threshold is not None and isfinite(system.threshold):
-        on_posteriors = system.rule in POSTERIOR_RULES  # else on raw scores, of any scale
-        where = probability(system.threshold) if on_posteriors else point(system.threshold, 4)
-        cut = f" ({problem.decisions[-1]} above {where})"
-    elif system.cuts:
-        parts = [(part.cheapest[0], part.high) for part in decision_regions(problem).parts]
-        low = (f"{decision} up to {probability(high)}" for decision, high in parts[:-1])
-        cut = f" ({', '.join([*low, f'{parts[-1][0]} above'])})"
-    article = "a " if system.rule.startswith("threshold") else ""
-    priced = problem.limits and system.rule in POSTERIOR_RULES
-    return f"with {article}{system.rule}{', under the limits' if priced else ''}{cut}"

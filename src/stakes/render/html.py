@@ -43,7 +43,17 @@ from stakes.report import FEWER_BINS, MOST_BINS, MOST_SCORES, Caveat, Report
 
 _SCRIPTS = (
     *("numbers", "cheapest", "intervals", "comparisons", "digits", "text", "charts"),
-    *("line_names", "bands", "state", "pairs", "contenders", "inputs", "rule", "sections"),
+    *(
+        "line_names",
+        "bands",
+        "own_column",
+        "state",
+        "pairs",
+        "contenders",
+        "inputs",
+        "rule",
+        "sections",
+    ),
     *("money", "changes", "tables", "curves", "reliability", "regions", "cuts", "explorer", "fold"),
     *("paper", "schedule", "share", "choices", "flips", "flip_table", "zones", "page"),
 )

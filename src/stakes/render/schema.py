@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.problem import Problem
 from stakes.render.json import SCHEMA
-from stakes.report import RANGES, Report
+from stakes.report import CORRECTED, OWN_COLUMN, RANGES, Report
 from stakes.rule import Rules
 
 _AROUND = {"schema": {"const": SCHEMA}, "checksum": {"type": "string"}}  # beside the fields
@@ -116,8 +116,18 @@ def _schema_of(kind: Any, definitions: dict[str, dict[str, Any]], closed: bool) 
     return {"$ref": f"#/$defs/{name}"}
 
 
+_SCALE = {
+    "enum": [OWN_COLUMN, CORRECTED, None],
+    "description": "Of what threshold and cuts are: what the model gives, or its probability as "
+    "the rule corrects it. Without it, as earlier releases wrote reports, those of recalibrated "
+    "and moved systems are of the corrected probability, and the others of what the model gives.",
+}
+
+
 def _bounded(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     """The schema of a field; shares and numbers of things have a least and a largest value."""
+    if name == "scale":
+        return {**schema, **_SCALE}
     low, high = RANGES.get(name, (None, math.inf))
     if low is None:
         return schema

@@ -28,7 +28,6 @@ from stakes.report import (
     AS_DECIDED,
     BAYES,
     MOVED,
-    POSTERIOR_RULES,
     RECALIBRATED,
     TUNED,
     TUNED_APART,
@@ -87,7 +86,8 @@ def system_sections(report: Report) -> Iterator[Section]:
         (value, nan, nan) for *_, value in known
     ]
     chance = _chance if len(rivals) > 1 else lambda _: ""  # a single system is always the cheapest
-    thresholds = [_threshold(system, report) for system in shown]
+    above = bool(_shared_corrected(report))  # they are named above the table
+    thresholds = [_threshold(system, report, with_corrected=not above) for system in shown]
     names = [
         (middle(system.name, NAME), chance(system), threshold)
         for system, threshold in zip(shown, thresholds, strict=True)
@@ -124,6 +124,7 @@ def _explanations(report: Report, rivals: list[System]) -> tuple[str, ...]:
     text += rules_explained(rivals)
     text += (_MODELLESS,) * (report.no_model is not None)
     text += (_CHANCE,) * has_chances(report)
+    text += _on_columns(report)
     text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     text += _running(report)
     constant = f"always {report.naive.decision}, the cheapest constant decision"
@@ -211,15 +212,39 @@ def _chance(system: System) -> str:
     )
 
 
-def _threshold(system: System, report: Report) -> str:
-    """Where a system changes its decision: in percent, except for scores on another scale."""
-    if system.cuts:
-        return ", ".join(map(_text.probability, system.cuts))
-    if system.threshold is None:
+def _threshold(system: System, report: Report, *, with_corrected: bool) -> str:
+    """Where a system changes its decision, with the corrected probabilities there in brackets.
+
+    In percent where the probabilities of the model decide as they are; else as the column has them.
+    """
+    if not system.changes:
         return "–"
     kinds = {quality.model: quality.kind for quality in report.models}
-    likely = system.rule in POSTERIOR_RULES or kinds[system.model] == POSTERIORS
-    return _text.probability(system.threshold) if likely else _text.point(system.threshold, 4)
+    if system.rule == TUNED and kinds[system.model] == POSTERIORS:
+        return _text.probability(system.changes[0], system.digits)
+    texts = [system.cut_text(cut) for cut in system.changes]
+    if with_corrected and system.corrected:
+        pairs = zip(texts, map(_text.probability, system.corrected), strict=True)
+        texts = [f"{text} ({share})" for text, share in pairs]
+    return ", ".join(texts) + " corrected" * (not system.on_own_column)
+
+
+def _shared_corrected(report: Report) -> tuple[float, ...]:
+    """The corrected probabilities that several cuts of all systems share, to be said once."""
+    known = {system.corrected for system in report.systems if system.corrected}
+    return known.pop() if len(known) == 1 and not report.problem.is_binary else ()
+
+
+def _on_columns(report: Report) -> tuple[str, ...]:
+    """What the thresholds in the table are cuts of."""
+    if not any(system.corrected for system in report.systems):
+        return ()
+    shared = " and ".join(map(_text.probability, _shared_corrected(report)))
+    there = f"which are {shared} once corrected" if shared else "corrected in brackets"
+    return (
+        f"Threshold: in percent of probabilities as they come; else scores of the model's own "
+        f"column, {there}.",
+    )
 
 
 # Slices ------------------------------------------------------------------------------------------

@@ -30,16 +30,18 @@ from stakes.report._flips import Flip, MovedNumber, flip_of
 from stakes.report._other_stakes import MovedCosts, Stakes
 from stakes.report._pairs import DecisionSource, JointBins, PairCounts
 from stakes.report._report import Report
-from stakes.report._systems import Gate, System, Verdict, cheapest_of
+from stakes.report._systems import CORRECTED, OWN_COLUMN, Gate, System, Verdict, cheapest_of
 
 __all__ = [
     "AS_DECIDED",
     "BAYES",
+    "CORRECTED",
     "FEWER_BINS",
     "LEFT_OUT",
     "MOST_BINS",
     "MOST_SCORES",
     "MOVED",
+    "OWN_COLUMN",
     "POSTERIOR_RULES",
     "RANGES",
     "RECALIBRATED",

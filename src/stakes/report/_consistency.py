@@ -18,7 +18,8 @@ from stakes.limits import LimitCheck
 from stakes.ranking import auc
 from stakes.report._pairs import DecisionSource, PairCounts
 from stakes.report._report import Report
-from stakes.report._systems import System
+from stakes.report._systems import CORRECTED, OWN_COLUMN, System
+from stakes.rule import Rule
 
 _CLOSE = 1e-6  # relative tolerance for numbers that are computed again
 _ROUNDING = 1e-12  # of the largest cost, or of 1: by how much a number may lie beside its interval
@@ -171,12 +172,23 @@ def _rules(report: Report) -> Iterator[str]:
         threshold = systems[name].threshold
         if rule.threshold is not None and rule.threshold != threshold:
             yield f"rules must have the thresholds of their systems; that of {name!r} is another"
+        if systems[name].scale == OWN_COLUMN and not _cut_alike(systems[name], rule):
+            yield f"rules must have the cuts of their systems; those of {name!r} are others"
         origin = rule.origin
         if origin is None:
             continue
         same = ("n_rows", "n_cases", "seed", "version")
         if any(getattr(origin, name) != getattr(assumptions, name) for name in same):
             yield f"rules must be made of the rows of the report; the origin of {name!r} differs"
+
+
+def _cut_alike(system: System, rule: Rule) -> bool:
+    """Whether a rule cuts the column of its model where its system says."""
+    if rule.threshold is not None:
+        return True  # compared before, to the last digit
+    known = [] if rule.cuts is None else rule.cuts.at.tolist()
+    finite = [cut for cut in system.changes if math.isfinite(cut)]
+    return all(any(not _differ(cut, other) for other in known) for cut in finite)
 
 
 def _qualities(report: Report) -> Iterator[str]:
@@ -214,7 +226,7 @@ def refuse_inconsistent(report: Report) -> None:
     >>> report = evaluate([0, 1] * 50, [0.1, 0.8] * 50, problem, calibrator=None, replicates=20)
     >>> refuse_inconsistent(report)  # nothing to refuse
     """
-    parts = (_faults, _system_faults, _model_faults, _table_faults, _joint_faults)
+    parts = (_faults, _system_faults, _cut_faults, _model_faults, _table_faults, _joint_faults)
     numbers = (_ranges, _costs, _blind, _verdict, _rules, _qualities)  # that contradict others
     for checks in (*parts, *numbers):
         for fault in checks(report):
@@ -277,6 +289,20 @@ def _system_faults(report: Report) -> Iterator[str]:
         labels = system.counts.classes, system.counts.decisions
         if labels != (problem.classes, problem.decisions):
             yield f"counts of {system.name!r} must have the labels of the problem"
+
+
+def _cut_faults(report: Report) -> Iterator[str]:
+    """Cuts without the decisions between them, or of what nobody has."""
+    for system in report.systems:
+        n_cuts, order = len(system.changes), system.decided
+        if order and (len(order) != n_cuts + 1 or not set(order) <= set(report.problem.decisions)):
+            yield f"decided of {system.name!r} must be the decisions between its cuts"
+        if system.corrected and len(system.corrected) != n_cuts:
+            yield f"corrected of {system.name!r} must have a probability for each cut"
+        if any(low > high for low, high in pairwise(system.cuts)):
+            yield f"cuts of {system.name!r} must not decrease"
+        if system.scale not in (None, OWN_COLUMN, CORRECTED):
+            yield f"scale of {system.name!r} must be {OWN_COLUMN!r} or {CORRECTED!r}"
 
 
 def _model_faults(report: Report) -> Iterator[str]:

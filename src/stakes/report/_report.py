@@ -1,9 +1,9 @@
 """Report: the results of `evaluate`, as a value.
 
 A report holds numbers, tallies, sentences and rules. It can be printed and converted to JSON,
-Markdown, HTML and frames. None of these computes anything, with one exception: a calibration map is
-fitted when its rule is first used or written. Until then the scores that it needs stay in memory;
-they are never written.
+Markdown, HTML and frames. None of these computes anything, with one exception: where a report shows
+no cuts (three classes, costs of each case), a calibration map is fitted when its rule is first used
+or written. Until then the scores that it needs stay in memory; they are never written.
 """
 
 from __future__ import annotations
@@ -158,8 +158,7 @@ class Report(Value):
         """Everything needed to decide new cases as a system does; by default the verdict's.
 
         The rule of a system that the verdict is to try carries its doubt as ``rule.caution``.
-        Its calibration map is fitted to all cases, when it is first used; folds were for evaluation
-        only.
+        Its calibration map is fitted to all cases; folds were for evaluation only.
 
         Parameters
         ----------

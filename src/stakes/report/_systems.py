@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isnan, nan
+from math import inf, isnan, nan
 from typing import ClassVar
 
 import numpy as np
 
+from stakes import _text
 from stakes._arithmetic import least
-from stakes._check import FloatArray
+from stakes._check import FloatArray, Label, Labels
 from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference import Measured
 from stakes.limits import LimitCheck
-from stakes.report._findings import Baseline
+from stakes.report._findings import BAYES, MOVED, RECALIBRATED, Baseline
 from stakes.tally import Counts
+
+OWN_COLUMN = "own column"  # the scale of cuts of what the model itself gives
+CORRECTED = "corrected probability"  # that of cuts of recalibrated or moved probabilities
 
 
 @record
 class System(Value):
     """A model with a decision rule.
 
-    `threshold` is the probability or score above which the positive decision is taken, where there
-    is one; `cuts` are the probabilities of the second class at which Bayes decisions among more
-    than two change. A system that is not a `candidate` is shown but cannot be recommended: its
-    threshold was tuned on these very cases, or it clearly breaks a limit. Where every case has its
-    own costs, there is no threshold of probabilities; `spent` then holds sums of the costs, class
-    by decision, and `sums` those of the terms in which the costs are linear, ``problem.terms``, if
-    there are not too many.
+    `threshold` is the score above which the positive decision is taken, where there is one; with
+    more than two decisions, each of `cuts` is the highest score of one decision. `decided` are the
+    decisions from the lowest scores to the highest, so that a decision between two equal cuts is
+    never taken; `digits` are the significant digits to which the cuts can be rounded so that they
+    decide all cases of the report alike (three to nine).
+
+    `scale` says of what they are cuts: "own column" is what the model gives, its probability of the
+    second class or its raw score, so that whoever applies them to that column decides as the rule
+    does. A rule that corrects these probabilities cuts the corrected ones at `corrected`. Where
+    corrected probabilities do not rise with the column, the cuts are those of the "corrected
+    probability", and only the rule can apply them: `Report.rule`. There are no cuts for more than
+    two classes, and none where every case has its own costs. None of an earlier release named the
+    scale: see `on_own_column`.
+
+    A system that is not a `candidate` is shown but cannot be recommended: its threshold was tuned
+    on these very cases, or it clearly breaks a limit. Where every case has its own costs, `spent`
+    holds sums of the costs, class by decision, and `sums` those of the terms in which the costs are
+    linear, ``problem.terms``, if there are not too many.
 
     `difference` is the cost minus that of the baseline, where one was named, and `beyond_margin`
     the cost minus what the stated margin allows; see `Baseline`. Both are intervals of this pair
@@ -40,7 +55,7 @@ class System(Value):
     >>> problem = Problem.binary(false_alarm=1, miss=9)
     >>> report = evaluate([0, 0, 0, 1] * 50, [0.02, 0.05, 0.3, 0.6] * 50, problem, calibrator=None)
     >>> system = report.systems[0]
-    >>> system.name, system.rule, system.threshold, system.cost.value
+    >>> system.name, system.rule, round(system.threshold, 9), system.cost.value
     ('model (as is)', 'Bayes decisions', 0.1, 0.25)
     """
 
@@ -62,6 +77,10 @@ class System(Value):
     beyond_margin: Measured | None = None  # cost minus that of the baseline and the margin
     limits: tuple[LimitCheck, ...] = ()  # whether it keeps each limit of the problem
     rounding_loss: float | None = None  # what it costs to keep them without randomising
+    decided: Labels = ()  # decisions from the lowest scores to the highest
+    corrected: tuple[float, ...] = ()  # probabilities that the threshold or the cuts become
+    scale: str | None = None  # of the threshold or the cuts
+    digits: int = 3  # of these that keep every decision of the report
 
     def __str__(self) -> str:
         parts = {"cost": self.cost, "normalised": self.normalized}
@@ -72,6 +91,55 @@ class System(Value):
     def breaks_limit(self) -> bool:
         """Whether it clearly breaks a limit; it is then no candidate, and passes no gate."""
         return any(check.breaks for check in self.limits)
+
+    @property
+    def changes(self) -> tuple[float, ...]:
+        """Where its decisions change: the threshold or the cuts."""
+        return self.cuts if self.threshold is None else (self.threshold,)
+
+    @property
+    def on_own_column(self) -> bool:
+        """Whether the threshold or the cuts are those of the model's own column.
+
+        Reports that name no scale had those of corrected probabilities.
+        """
+        if self.scale is None:
+            return self.rule not in (MOVED, RECALIBRATED)
+        return self.scale == OWN_COLUMN
+
+    @property
+    def taken(self) -> tuple[tuple[Label, float], ...]:
+        """The decisions that are taken, in the order of the scores, each with its highest score."""
+        parts, low = [], -inf
+        for decision, high in zip(self.decided, (*self.changes, inf), strict=bool(self.decided)):
+            if high > low:
+                parts.append((decision, high))
+                low = high
+        return tuple(parts)
+
+    def cut_text(self, cut: float) -> str:
+        """A cut in writing: in percent where it is a probability by which costs decide as it is.
+
+        Parameters
+        ----------
+        cut : the threshold, or one of the cuts
+
+        Returns
+        -------
+        the text
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem = Problem.binary(false_alarm=1, miss=9)
+        >>> report = evaluate([0, 1] * 50, [0.1, 0.8] * 50, problem, calibrator=None, replicates=20)
+        >>> system = report.systems[0]
+        >>> system.cut_text(system.threshold)
+        '10 %'
+        """
+        if self.rule == BAYES or not self.on_own_column:
+            return _text.probability(cut, self.digits)
+        return _text.point(cut, self.digits)
 
 
 def cheapest_of(systems: Iterable[System]) -> System:

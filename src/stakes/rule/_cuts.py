@@ -76,6 +76,8 @@ def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -
         open_pairs = [(a, b) for a, b in open_pairs if known[a] != known[b]]
         borders += [a for a, b in open_pairs if b - a == 1]
         open_pairs = [(a, b) for a, b in open_pairs if b - a > 1]
+        # One place at a time: beside a cut the decisions of several neighbours may alternate,
+        # because their costs differ by rounding only; halves meet just one of these changes.
         middles = [(a + b) // 2 for a, b in open_pairs]
         if middles:
             decided = decide(_score(np.array(middles, dtype=np.int64)))

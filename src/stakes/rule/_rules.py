@@ -12,8 +12,9 @@ class Rules(Mapping[str, Rule]):
     """Rules by the name of their system.
 
     The calibration map of a rule is fitted on all cases. Because that takes time, the rule is made
-    when it is first used; until then the scores of its model stay in memory. Comparing, copying or
-    writing the rules makes all of them.
+    when it is first used; until then the scores of its model stay in memory. A report of two
+    classes uses it at once, for the cuts that it shows, unless cases have costs of their own.
+    Comparing, copying or writing the rules makes all of them.
 
     Examples
     --------
@@ -54,13 +55,31 @@ class Rules(Mapping[str, Rule]):
         >>> rules.fitted()["forest (as is)"].decide([0.2, 0.7])
         array([0, 1])
         """
-        rules = {}
-        for name in self:
-            try:
-                rules[name] = self[name]
-            except InputError:
-                continue
-        return rules
+        rules = {name: self.if_fitted(name) for name in self}
+        return {name: rule for name, rule in rules.items() if rule is not None}
+
+    def if_fitted(self, name: str) -> Rule | None:
+        """The rule of a system, or None where its map is impossible to fit to all cases.
+
+        Parameters
+        ----------
+        name : the name of the system
+
+        Returns
+        -------
+        the rule
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> rules = Rules({"forest (as is)": lambda: Rule(Problem.zero_one(2))})
+        >>> rules.if_fitted("forest (as is)").decide([0.2, 0.7])
+        array([0, 1])
+        """
+        try:
+            return self[name]
+        except InputError:
+            return None
 
     def with_columns(self, columns: Mapping[str, tuple[str, ...]]) -> Rules:
         """The same rules, each with the columns from which its model was read, if known.

@@ -117,6 +117,14 @@ function referenceCuts(view, order, priced) {
   return [...first, { ...best, name: `the best cuts on these cases, chosen with hindsight${ignoring}` }];
 }
 
+/** How the explored scores come from what the model gives: its way, its cuts, and the way back. */
+function wayBack({ table, model, raw }) {
+  const corrected = table === model.recalibrated ? "recalibrated" : "moved";
+  const way = raw || TERMS || (corrected === "moved" && !isMoved(result.prior)) ? "as is" : corrected;
+  const change = result.systems.find((system) => MODELS[system.model] === model && system.way === way)?.change;
+  return { way, change, toOwn: ownScoreOf({ way, change: change ?? {} }, result.prior) };
+}
+
 /** Everything that the explorer shows: the axis, the cuts of each kind, and their costs. */
 function exploration() {
   const option = explored();
@@ -124,7 +132,7 @@ function exploration() {
   // posteriors of exactly 0 or 1 cannot be moved to every prior
   const scores = posteriors.some(Number.isNaN) ? option.table.scores : posteriors;
   const costsOfCuts = TERMS && thresholdCosts(option.model.stakes.sums, state.costs, result.prior);
-  const view = { ...option, scores, costsOfCuts };
+  const view = { ...option, ...wayBack(option), scores, costsOfCuts };
   const priced = pricedCosts(option);
   const order = TERMS ? [0, 1] : orderOfDecisions(priced);
   const references = referenceCuts(view, order, priced);

@@ -12,6 +12,7 @@ from stakes._check import FloatArray
 from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
 from stakes.inference import Measured
 from stakes.problem import Limit
+from stakes.render.page.rising_curves import rising_curve
 from stakes.render.rounding import triple
 from stakes.render.systems import rules_explained
 from stakes.report import (
@@ -26,6 +27,7 @@ from stakes.report import (
     Slice,
     System,
 )
+from stakes.rows import POSTERIORS
 from stakes.tally import ScoreTable
 from stakes.thresholds import ByThreshold
 
@@ -161,11 +163,42 @@ def _system(report: Report, system: System, added: bool) -> dict[str, Any]:
         "added": added,
         "candidate": system.candidate,
         "threshold": system.threshold,
+        **_known(change=_change(report, system, model)),
         "chance": system.probability_cheapest,
         "running": system.running_cost,
         **_known(prices=_prices(system)),
         **_charged(system),
     }
+
+
+def _change(report: Report, system: System, model: ModelQuality) -> dict[str, Any] | None:
+    """Where decisions change, of what, and with which map; None where no number decides."""
+    if report.problem.n_classes != 2 or not system.changes:
+        return None
+    recalibrated = system.rule == RECALIBRATED and system.on_own_column
+    rule = report.rules.if_fitted(system.name) if recalibrated else None
+    places = [report.problem.decisions.index(label) for label in system.decided]
+    known = {
+        "at": _cut_short(system.changes),
+        "corrected": _cut_short(system.corrected),
+        "decisions": places,  # none in reports of earlier releases: they follow from the costs
+        "on_column": system.on_own_column,
+        "digits": system.digits,
+        "percent": system.rule == BAYES or (system.rule == TUNED and model.kind == POSTERIORS),
+        "curve": rising_curve(rule),
+    }
+    usual = {
+        **{"corrected": [], "decisions": list(range(len(system.changes) + 1))},
+        **{"on_column": True, "digits": 3, "percent": False, "curve": None},
+    }
+    return {name: part for name, part in known.items() if usual.get(name, part) != part} | {
+        "at": known["at"]
+    }
+
+
+def _cut_short(cuts: tuple[float, ...]) -> list[float]:
+    """Cuts to more digits than a page shows, to save room."""
+    return [float(f"{cut:.13g}") for cut in cuts]
 
 
 def _prices(system: System) -> list[float] | None:

@@ -81,10 +81,19 @@ function setCuts(cuts) {
   rememberStakes();
 }
 
-const explorerTitle = ({ name, raw, axis }) =>
-  `Cases of each class by the ${raw ? "score" : `probability of ${classes[1]}`} of ${name}${axis.log ? " (axis of log-odds)" : ""}`;
+const explorerTitle = ({ name, raw, axis, way }) =>
+  `Cases of each class by the ${raw ? "score" : `${way === "as is" ? "" : "corrected "}probability of ${classes[1]}`} of ${name}${axis.log ? " (axis of log-odds)" : ""}`;
 
-const cutFormat = ({ raw }) => (raw ? (value) => pointText(value, 4) : probabilityText);
+const tickFormat = ({ raw }) => (raw ? (value) => pointText(value, 4) : probabilityText);
+
+/** A cut as what the model gives there, with the corrected probability in brackets where it is another. */
+const cutFormat = ({ raw, way, change, toOwn, model }) => (cut) => {
+  if (!toOwn) return `${probabilityText(cut)} corrected`;
+  const score = toOwn(cut);
+  const digits = Math.max(change?.digits ?? 3, digitsOf([score], model.table));
+  if (raw) return pointText(score, digits);
+  return way === "as is" ? probabilityText(score, digits) : `${pointText(score, digits)} (${probabilityText(cut)})`;
+};
 
 /** A histogram for each class; bars have the colour of the decision that their cases receive. */
 function classPanels(view, x, width) {
@@ -118,7 +127,7 @@ function explorerAxis(view, x, width, height) {
   const { low, high, at, log } = view.axis;
   const odds = [1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999];
   const values = log ? odds.filter((p) => logOdds(p) > low && logOdds(p) < high) : ticks(low, high, 5);
-  const format = cutFormat(view);
+  const format = tickFormat(view);
   let freeFrom = -Infinity;
   return values.map((value) => {
     const text = format(value);
@@ -273,13 +282,17 @@ function countsTable({ counts }) {
 }
 
 /** Rows of the download: counts by class and decision, with the cut above which the decision is made. */
-function explorerToSave({ name, counts, order, cuts }, cost) {
+function explorerToSave({ name, counts, order, cuts, way, toOwn }, cost) {
   const rates = decisionRates(counts);
   const shares = deployedShares(counts, result.prior);
   return [
-    ["model", "class", "decision", "cases", "share of class", "above", "cost per case", "share of all cases"],
+    ["model", "class", "decision", "cases", "share of class", "above", "cost per case", "share of all cases", ...(way === "as is" ? [] : ["above, corrected"])],
     ...classes.flatMap((label, k) =>
-      order.map((d, i) => [name, label, decisions[d], counts[k][d], rates[k][d], i ? cuts[i - 1] : -Infinity, cost, shares[d]]),
+      order.map((d, i) => {
+        const cut = i ? cuts[i - 1] : -Infinity;
+        const score = i && toOwn ? toOwn(cut) : i ? NaN : cut;
+        return [name, label, decisions[d], counts[k][d], rates[k][d], score, cost, shares[d], ...(way === "as is" ? [] : [cut])];
+      }),
     ),
   ];
 }

@@ -1,8 +1,6 @@
 // Rule: at which probability or score the deployed rule changes its decision.
 
 const SLIVER = 0.04; // share of an axis: narrower parts are too thin to see
-const logOdds = (share) => Math.log(share / (1 - share));
-const fromLogOdds = (odds) => 1 / (1 + Math.exp(-odds));
 
 /** A probability in percent, with this many digits of it or of its distance to 100 %. */
 function probabilityText(share, digits = 3) {
@@ -15,10 +13,8 @@ function probabilityText(share, digits = 3) {
 /** A probability in percent, with all digits. */
 const exactPercent = (share) => (Number.isFinite(share) ? `${exact(inPercent(share))} %` : exact(share));
 
-/** Whether the threshold of a system is a probability; otherwise it is a score on its own scale. */
-const byProbability = ({ posterior, model }) => posterior || MODELS[model].kind === "posteriors";
-const thresholdText = (system) =>
-  byProbability(system) ? probabilityText(system.threshold) : pointText(system.threshold, 4);
+/** The threshold of a system, with the corrected probability in brackets, or a word that it is one. */
+const thresholdText = ({ change }) => (change ? `${cutWithShare(change, 0)}${change.on_column ? "" : " corrected"}` : short(null));
 
 /** An axis from low to high: `at` maps a value to its place on the axis, `from` maps it back. */
 const straight = (low, high) => ({ low, high, at: (x) => x, from: (x) => x, log: false });
@@ -35,33 +31,27 @@ function probabilityAxis(shares) {
   return { low: bounds[0], high: bounds[1], at, from: fromLogOdds, log: true };
 }
 
-/** Whether a system decides by one threshold, which is tuned here or stays that of the report. */
-const hasOneThreshold = ({ way, rule, threshold }) =>
-  way === "tuned" || (way === "fixed" && BINARY && rule !== DATA.as_decided && Number.isFinite(threshold));
 // whether some rule can be drawn along an axis
-const RULED = TWO && !TERMS && SYSTEMS.some((system) => system.way !== "fixed" || hasOneThreshold(system));
+const RULED = TWO && !TERMS && SYSTEMS.some((system) => system.change);
 
 /** The decisions of a system along its axis, and what the axis shows; null if it has none. */
-function ruleOf(system) {
-  if (TERMS || system.rule === DATA.as_decided || (system.way === "fixed" && !hasOneThreshold(system))) return null;
-  const model = MODELS[system.model];
-  const [format, formatExact] = byProbability(system) ? [probabilityText, exactPercent] : [(value) => pointText(value, 4), exact];
-  if (!hasOneThreshold(system)) {
-    const parts = decisionRanges(result.costs);
-    const axis = probabilityAxis(parts.slice(0, -1).map((part) => part.high));
-    const kind = system.way === "recalibrated" ? "recalibrated probability" : "probability";
-    return { parts, axis, format, formatExact, of: `${kind} of ${classes[1]}` };
-  }
-  const cut = system.threshold;
-  if (Number.isNaN(cut)) return null;
-  const parts = [
-    { low: -Infinity, high: cut, decision: 0 },
-    { low: cut, high: Infinity, decision: 1 },
-  ];
-  if (byProbability(system)) return { parts, axis: probabilityAxis([cut]), format, formatExact, of: `probability of ${classes[1]}` };
-  const { scores } = model.table;
-  const axis = straight(scores[0], scores[scores.length - 1]);
-  return { parts, axis, format, formatExact, of: `score of ${model.name}` };
+function ruleOf({ change, model: index }) {
+  if (TERMS || !change || change.at.some(Number.isNaN)) return null;
+  const model = MODELS[index];
+  const isShare = !change.on_column || model.kind === "posteriors";
+  const [least, most] = isShare ? [0, 1] : [-Infinity, Infinity];
+  const parts = takenParts(change).map(({ low, high, decision }) => ({ low: Math.max(low, least), high: Math.min(high, most), decision }));
+  const { scores } = model.table ?? { scores: [0, 1] };
+  const axis = isShare ? probabilityAxis(parts.slice(0, -1).map(({ high }) => high)) : straight(scores[0], scores[scores.length - 1]);
+  const ofModel = isShare ? `probability of ${classes[1]}${change.corrected.length ? ` that ${model.name} gives` : ""}` : `score of ${model.name}`;
+  return {
+    parts,
+    axis,
+    format: (value) => cutText(change, value),
+    formatExact: change.percent || !change.on_column ? exactPercent : exact,
+    edge: (value) => (change.at.includes(value) ? cutWithShare(change, change.at.indexOf(value)) : ""),
+    of: change.on_column ? ofModel : `corrected probability of ${classes[1]}`,
+  };
 }
 
 /** Show which decision the rule of the cheapest system makes along its axis. */
@@ -84,7 +74,7 @@ function showRule() {
       high: part.high < Infinity ? at(part.high) : high,
       label: decisions[part.decision],
       look: tone(part.decision),
-      edge: rule.format(part.high),
+      edge: rule.edge(part.high),
       lines: [
         ["from", rule.formatExact(part.low)],
         ["to", rule.formatExact(part.high)],

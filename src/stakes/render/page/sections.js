@@ -11,11 +11,11 @@ const savedRows = (name) => (typeof saved[name] === "function" ? saved[name]() :
 
 // Verdict -----------------------------------------------------------------------------------------
 
-/** The rule of a system in words, with its threshold if it has one. */
+/** The rule of a system in words, with its cuts if it has some. */
 function ruleText(system) {
   if (system.rule === DATA.as_decided) return "its own decisions";
-  const hasThreshold = BINARY && system.threshold !== null && Number.isFinite(system.threshold);
-  return hasThreshold ? `${system.rule} (${decisions[1]} above ${thresholdText(system)})` : system.rule;
+  const cuts = cutsInWords(system);
+  return cuts ? `${system.rule} (${cuts})` : system.rule;
 }
 
 /** Whether the decisions of a system depend on the stakes; a model that decides by itself has none. */
@@ -333,7 +333,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
     ...furtherCells,
     ...(TONED ? [entry.counts ? decisionMix(entry) : ""] : []),
   ];
-  const formatExact = isSystem && byProbability(entry) ? exactPercent : exact;
+  const formatExact = isSystem && entry.change && (entry.change.percent || !entry.change.on_column) ? exactPercent : exact;
   if (THRESHOLDED) cells.push(isSystem ? numberCell(entry.threshold, null, thresholdText(entry), formatExact) : "");
   if (!isSystem) return { look: `reference-row${!namesModel && !verdict.keep && entry.name === unaided.name ? " best" : ""}`, cells };
   const isBest = namesModel ? entry === best : entry.name === verdict.keep;

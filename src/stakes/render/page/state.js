@@ -36,6 +36,14 @@ const scoreTableFrom = ({ scores, scale, negatives, positives }, holdsFor) => ({
   holdsFor, // the prior for which its scores are posteriors
 });
 
+/** Where decisions change; the data leave out what is usual. */
+const changeFrom = ({ at, corrected = [], ...others }) => ({
+  ...{ decisions: range(at.length + 1), on_column: true, digits: 3, percent: false },
+  ...others,
+  at: numbers(at),
+  corrected: numbers(corrected),
+});
+
 // Colours are reused when there are many models; the cheapest models get distinct ones.
 const MODEL_ORDER =
   DATA.models.length > LOOKS
@@ -72,6 +80,7 @@ const SYSTEMS = DATA.systems.map((system) => ({
   reportedShare: numbers(system.normalized),
   chance: number(system.chance),
   threshold: number(system.threshold),
+  change: system.change && changeFrom(system.change),
   look: MODELS[system.model].look,
 }));
 const CURVED = MODELS.some((model) => model.hull);
@@ -171,7 +180,7 @@ const isChanged = ({ costs, prior }) =>
 /** Whether costs may move below zero: if the report states a gain, or the reader set one. */
 const mayGain = () => [REPORTED, state].some(({ costs }) => hasGains(costs));
 
-/** Decisions of a system under these stakes, and its threshold if it has one. */
+/** Decisions of a system under these stakes, and where they change. */
 function decide(system, stakes) {
   const { costs, prior } = stakes;
   const model = MODELS[system.model];
@@ -180,14 +189,15 @@ function decide(system, stakes) {
   if (system.way === "tuned") {
     const cut = bestCut(model.table, costs, prior);
     if (cut < 0) return { counts: codedCounts(model.table, null, costs), threshold: NaN };
-    return { counts: cutCounts(model.table, cut), threshold: thresholdOfCut(model.table, cut) };
+    const threshold = thresholdOfCut(model.table, cut);
+    return { counts: cutCounts(model.table, cut), threshold, change: { ...system.change, at: [threshold], digits: digitsOf([threshold], model.table) } };
   }
   if (TERMS || DATA.limits.length || system.way === "fixed") return { counts: system.counts, threshold: system.threshold };
   const table = system.way === "recalibrated" ? model.recalibrated : model.table;
   const scores = system.way === "as is" ? table.scores : posteriorsOf(table, prior);
-  const threshold = BINARY ? bayesThreshold(costs) : null;
+  const change = isChanged(stakes) ? changeAt(system, stakes) : system.change;
   const codes = bayesCodes(scores, costs);
-  return { counts: codedCounts(table, codes, costs), threshold, codes };
+  return { counts: codedCounts(table, codes, costs), threshold: BINARY ? change.at[0] : null, change, codes };
 }
 
 /**
