@@ -69,7 +69,7 @@ def test_the_kind_is_what_the_intervals_of_the_report_say(seed):
 @pytest.mark.parametrize(
     ("n_models", "n_sets"), [(1, 30), pytest.param(12, 400, marks=pytest.mark.slow)]
 )
-def test_models_that_save_nothing_are_seldom_deployed(n_models, n_sets):
+def test_models_that_save_nothing_are_rarely_deployed(n_models, n_sets):
     """A report is to deploy one in 2.5 %, and it once was in half of the samples."""
     kinds = [
         evaluate(*useless(n_models, 200, seed), COSTS, **QUICK).verdict.kind

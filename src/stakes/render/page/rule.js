@@ -56,12 +56,13 @@ function ruleOf({ change, model: index }) {
 
 /** Show which decision the rule of the cheapest system makes along its axis. */
 function showRule() {
-  const rule = ruleOf(result.best);
+  const system = systemInUse(result);
+  const rule = ruleOf(system);
   const from = rule && rule.axis.low > 0 && !rule.axis.log ? ` from ${rule.format(rule.axis.low)}` : "";
   const upTo = rule && rule.axis.high < 1 && !rule.axis.log ? `, up to ${rule.format(rule.axis.high)}` : "";
   const title = rule
-    ? `${result.best.name} decides by the ${rule.of}${from}${upTo}${rule.axis.log ? " (axis of log-odds)" : ""}`
-    : `${result.best.name} decides by itself: it has no threshold to draw`;
+    ? `${system.name} decides by the ${rule.of}${from}${upTo}${rule.axis.log ? " (axis of log-odds)" : ""}`
+    : `${system.name} decides by itself: it has no threshold to draw`;
   byId("rule-name").textContent = tied(title);
   const parts = rule ? rule.parts : [];
   const { low, high, at } = rule ? rule.axis : straight(0, 1);

@@ -34,7 +34,7 @@ function showVerdict() {
   const paragraphs = changed ? changedParagraphs(result) : [];
   byId("verdict-changed").replaceChildren(...paragraphs.map((text) => html("p", {}, tied(text))), ...(changed ? reminderOf(paragraphs) : []));
   byId("facts").replaceChildren(...factsOf(result).map(factNode));
-  byId("rule-meaning").textContent = ruleMeaning(best);
+  byId("rule-meaning").textContent = ruleMeaning(systemInUse(result));
   const [name, cost] = namesModel
     ? [best.name, expectedOf(result)]
     : result.verdict.keep

@@ -318,6 +318,9 @@ function verdictAt(best, saves, inference) {
   return isShown ? { kind: "deploy" } : { kind: "try", doubt: "not yet shown to pay" };
 }
 
+/** The system whose rule is shown: the incumbent where it stays, else the best one. */
+const systemInUse = ({ systems, best, verdict }) => systems.find((system) => system.name === verdict.keep) ?? best;
+
 /** What the best system is: the cheapest of all unless something without a model is cheaper. */
 const bestInWords = () => (result.namesModel ? "the cheapest system" : "the best of the models");
 
