@@ -48,7 +48,7 @@ def test_another_order_is_said_first_and_nothing_is_deployed():
     report = evaluate(y, rows, PROBLEM, **QUICK)
     assert report.best.cost.value > 2 * right.best.cost.value  # what would have been deployed
     assert report.verdict.deploy is None
-    assert report.verdict.reason.startswith("Do not deploy model: its posteriors seem to belong")
+    assert report.verdict.reason.startswith("Deploy none: the posteriors of model seem to belong")
     first = report.caveats[0]
     assert first.kind == "order of classes"
     assert "column 2 for low, 3 for mid, 1 for high" in first.text

@@ -40,10 +40,10 @@ def with_repeats(report: Report, source: Source, columns: Columns, problem: Prob
         return report
     rows = Source(source.name, dict(first.schema), first).rows(columns, problem, len(first))
     cases = read_cases(rows.y_true, problem.with_limits(None), rows.weights, None, None, rows.data)
-    predictions = rows.models[report.best.model]
 
     def decide(system: str) -> IntArray:
-        decided = report.rule(system).decision_indices(predictions, rows.data)
+        rule = report.rule(system)
+        decided = rule.decision_indices(rows.models[rule.model], rows.data)
         return np.asarray(cases.rows(decided))
 
     repeated = {name: _encoded(first, name, cases) for name in unused}

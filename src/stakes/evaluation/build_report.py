@@ -88,8 +88,7 @@ def report_of(
     'numpy'
     """
     unchecked = without_misordered(replace(evidence, operation=options.operation))
-    level = options.level
-    evidence = checked_limits(unchecked, level)
+    evidence, level = checked_limits(unchecked, options.level), options.level
     problem, rules = evidence.problem, shipped_rules(evidence, options.seed)
     incumbent = read_incumbent(options.baseline, options.margin, evidence, level)
     costs = costs_of(evidence.sample, problem, evidence, level)

@@ -128,7 +128,8 @@ def repeats_caveat(
     >>> repeats_caveat(report, cases, decide, columns, lambda column: 1.0).kind
     'repeated values'
     """
-    saving, best = report.verdict.saving_over_naive, report.best
+    saving, cheapest = report.verdict.saving_over_naive, report.verdict.cheapest
+    best = report.best if cheapest is None else report.system(cheapest)
     if report.verdict.unaided is None or not saving.low < saving.high:
         return None
     # A map for new cases takes a fit to all cases, which is worth it only once something is wrong.

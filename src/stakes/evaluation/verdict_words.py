@@ -221,6 +221,7 @@ class VerdictWords:
             f"Deploy none: the posteriors of {whose} seem to belong to other classes than they are "
             f"read for. Name the classes of their columns first."
         )
+
     def all_break(self) -> str:
         """Why nothing is recommended where every system breaks a limit."""
         every = "every system" if len(self.rivals) > 1 else self.rivals[0].model
