@@ -47,6 +47,7 @@ class ScoreTable(CellTally):
     weights: FloatArray
     classes: Labels | None
     groups: Labels | None
+    weighted: bool = False
 
     def __init__(self, scores: object, weights: object, *, classes: object = None) -> None:
         score = _check.real_scores("scores", scores)
@@ -73,6 +74,7 @@ class ScoreTable(CellTally):
         weights: object = None,
         by: object = None,
         clusters: object = None,
+        copies: object = None,
     ) -> Self:
         """Sort the scores of single cases and pool equal ones.
 
@@ -94,12 +96,21 @@ class ScoreTable(CellTally):
         >>> ScoreTable.from_scores([0, 0, 1, 1], [0.2, 0.6, 0.6, 0.9]).weights.tolist()
         [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
         """
-        _check.aligned(y_true=y_true, scores=scores, weights=weights, by=by, clusters=clusters)
+        _check.aligned(
+            y_true=y_true, scores=scores, weights=weights, copies=copies, by=by, clusters=clusters
+        )
         names, truth = two_classes(y_true, positive)
         score = _check.real_scores("scores", scores, borrowed=True)
-        rows = read_rows({"y_true": truth, "scores": score}, weights, by, clusters)
+        columns = {"y_true": truth, "scores": score}
+        rows = read_rows(columns, weights, by, clusters, copies=copies)
         distinct, weight = pooled(rows)
-        return cls._trusted(scores=distinct, weights=weight, classes=names, groups=rows.groups)
+        return cls._trusted(
+            scores=distinct,
+            weights=weight,
+            classes=names,
+            groups=rows.groups,
+            weighted=rows.weighted,
+        )
 
     @classmethod
     def from_frame(
@@ -216,7 +227,11 @@ class ScoreTable(CellTally):
         # lose precision in the difference.
         values[..., :-1, :, 1] = np.cumsum(self.weights[..., ::-1, :], axis=-2)[..., ::-1, :]
         return Counts._trusted(
-            values=values, classes=self.classes, decisions=None, groups=self.groups
+            values=values,
+            classes=self.classes,
+            decisions=None,
+            groups=self.groups,
+            weighted=self.weighted,
         )
 
     def _times(self, factors: FloatArray) -> Self:
@@ -288,7 +303,7 @@ class ScoreTable(CellTally):
         means = np.where(np.isnan(means), 0.0, means)
         stops = np.concatenate([starts[1:], [scores.size]]) - 1
         means = np.clip(means, scores[starts], scores[stops])  # rounding must not leave the bin
-        return self._trusted(scores=means, weights=pooled, classes=self.classes, groups=None)
+        return self._but(scores=means, weights=pooled, groups=None)
 
     def _at(self, scores: FloatArray) -> Self:
         """The table at other scores, one for each of its own; equal ones are pooled."""
