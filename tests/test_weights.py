@@ -94,10 +94,10 @@ def test_whole_weights_of_an_audit_give_the_intervals_of_strata_and_not_of_copie
     report, copied = report_of(y, decided, weights=whole), report_of(y, decided, copies=whole)
     every = report_of(y_all, decided_all)
     for system in ("a (as decided)", "b (as decided)"):
-        one, other, full = (r.system(system).cost for r in (report, copied, every))
-        assert one.value == pytest.approx(other.value)
-        assert one.high - one.low > 1.8 * (other.high - other.low)
-        assert 0.7 < (other.high - other.low) / (full.high - full.low) < 1.4
+        wide, narrow, full = (r.system(system).cost for r in (report, copied, every))
+        assert wide.value == pytest.approx(narrow.value)
+        assert wide.high - wide.low > 1.8 * (narrow.high - narrow.low)
+        assert 0.7 < (narrow.high - narrow.low) / (full.high - full.low) < 1.4
     text = next(c.text for c in report.caveats if c.kind == "whole weights")
     assert "copies=" in text
     assert not any("weights" in c.kind for c in copied.caveats)
@@ -249,19 +249,18 @@ def test_weights_by_chance_are_no_rule_and_decisions_seen_nowhere_stay_possible(
 
 # What a tally records ----------------------------------------------------------------------------
 
-ROWS: Any = ([0, 0, 1, 1, 0], [0, 1, 1, 0, 1])
-SCORES: Any = ([0, 0, 1, 1, 0], [0.1, 0.6, 0.7, 0.3, 0.4])
+Y, DECIDED, SCORES = [0, 0, 1, 1, 0], [0, 1, 1, 0, 1], [0.1, 0.6, 0.7, 0.3, 0.4]
 TWICE: Any = {"weights": [1, 10, 10, 1, 10]}
 
 
 def tallies(**weights: Any) -> list[Any]:
     return [
-        Counts.from_decisions(*ROWS, PROBLEM, **weights),
-        Counts.from_labels(*ROWS, **weights),
-        JointCounts.from_decisions(ROWS[0], {"a": ROWS[1]}, PROBLEM, **weights),
-        ScoreTable.from_scores(*SCORES, **weights),
-        JointScores.from_scores(SCORES[0], {"a": SCORES[1]}, **weights),
-        LossMoments.from_losses(SCORES[0], {"a": SCORES[1]}, **weights),
+        Counts.from_decisions(Y, DECIDED, PROBLEM, **weights),
+        Counts.from_labels(Y, DECIDED, **weights),
+        JointCounts.from_decisions(Y, {"a": DECIDED}, PROBLEM, **weights),
+        ScoreTable.from_scores(Y, SCORES, **weights),
+        JointScores.from_scores(Y, {"a": SCORES}, **weights),
+        LossMoments.from_losses(Y, {"a": SCORES}, **weights),
     ]
 
 
@@ -274,8 +273,8 @@ def test_tallies_record_weights_and_keep_the_record():
         sums = weighing + weighing, weighing + plain, plain + weighing, weighing.with_prior(prior)
         assert all(tally.weighted for tally in (weighing, *sums))
         assert not (plain + plain).weighted
-    by = {"by": ["x", "y", "x", "y", "x"]}
-    grouped = Counts.from_decisions(*ROWS, PROBLEM, **TWICE, **by)
+    by = ["x", "y", "x", "y", "x"]
+    grouped = Counts.from_decisions(Y, DECIDED, PROBLEM, **TWICE, by=by)
     assert all(tally.weighted for tally in (grouped, grouped.pooled(), grouped.group("x")))
     _, _, joint, table, scores, _ = tallies(**TWICE)
     parts = joint.model("a"), scores.table("a"), table
@@ -285,7 +284,7 @@ def test_tallies_record_weights_and_keep_the_record():
 
 def test_copies_of_tallies_are_repeated_rows():
     times = [1, 10, 10, 1, 10]
-    y, decided, scores = (np.repeat(part, times) for part in (*ROWS, SCORES[1]))
+    y, decided, scores = (np.repeat(part, times) for part in (Y, DECIDED, SCORES))
     repeated = [
         Counts.from_decisions(y, decided, PROBLEM),
         Counts.from_labels(y, decided),
@@ -295,7 +294,7 @@ def test_copies_of_tallies_are_repeated_rows():
     ]
     assert tallies(copies=times)[:5] == repeated
     with pytest.raises(InputError, match="weights and copies must not both"):
-        Counts.from_decisions(*ROWS, PROBLEM, weights=times, copies=times)
+        Counts.from_decisions(Y, DECIDED, PROBLEM, weights=times, copies=times)
 
 
 @pytest.mark.parametrize("scheme", [AllCases(), WithinClasses(), PoissonWeights()])

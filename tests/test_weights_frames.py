@@ -69,8 +69,8 @@ def test_slices_of_an_engine_have_strata_of_their_own():
     arrays, engine = (
         read(table, weights="n", by="site", engine=name) for name in ("numpy", "duckdb")
     )
-    for one, other in zip(arrays.slices, engine.slices, strict=True):
-        for first, second in zip(one.costs, other.costs, strict=True):
+    for ours, theirs in zip(arrays.slices, engine.slices, strict=True):
+        for first, second in zip(ours.costs, theirs.costs, strict=True):
             assert (first.cost.low, first.cost.high) == pytest.approx(
                 (second.cost.low, second.cost.high)
             )

@@ -21,8 +21,10 @@ from stakes.inference import (
 
 __all__ = ["COLUMNS", "DESIGNS", "Audit", "row_of"]
 
-COLUMNS = ("EC", "EC as copies", "EC width", "difference", "difference width")
-COLUMNS += ("saving", "saving width")
+COLUMNS = (
+    *("EC", "EC as copies", "EC width"),
+    *("difference", "difference width", "saving", "saving width"),
+)
 MISS, ALARM = 18.0, 2.0
 FLAGGED = (0.08, 0.6)  # rates of the first system's flags among good and bad cases
 ALSO = ((0.03, 0.5), (0.25, 0.85))  # of the second's, by class and what the first one does

@@ -183,7 +183,7 @@ def facts_of(
         {place: off_sum for place, off_sum in off_sums.items() if off_sum is not None},
         {name: (float(answers[f"low {name}"]), float(answers[f"high {name}"])) for name in ranges},
         weighted,
-        columns.copies is not None,
+        columns.copies is not None and answers["heaviest"] != 1,
         weighted and not answers["parts"],
         _few_weights(rows) if weighted else None,
     )
@@ -203,8 +203,8 @@ def _of_weights() -> dict[str, nw.Expr]:
 def _few_weights(rows: Lazy) -> FloatArray | None:
     """The different weights in increasing order; None where there are many."""
     weights = rows.filter(nw.col(WEIGHT) > 0.0).select(nw.col(WEIGHT)).unique()
-    found = weights.head(MOST_STRATA + 1).collect()[WEIGHT].to_numpy().astype(np.float64)
-    return few_weights(found)
+    some = weights.head(MOST_STRATA + 1).collect()[WEIGHT].to_numpy().astype(np.float64)
+    return few_weights(some)
 
 
 def _mass(k: int) -> nw.Expr:

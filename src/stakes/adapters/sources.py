@@ -127,7 +127,7 @@ class Source:
 
     def asked(self, **questions: nw.Expr) -> dict[str, Any]:
         """The answers to questions about all rows, such as their number."""
-        return cast("dict[str, Any]", self._collected(**questions).rows(named=True)[0])
+        return self._collected(**questions).rows(named=True)[0]
 
     def _collected(self, *columns: Any, **named: nw.Expr) -> nw.DataFrame[Any]:
         """Some columns of all rows, or sums over them, in memory."""

@@ -216,7 +216,7 @@ def read_cases(
         clusters=owners,
         shares=mass / mass.sum(),
         costs=_case_costs(problem, data, n_rows, kept),
-        copied=copies is not None,
+        copied=copies is not None and weight is not None,
     )
 
 
@@ -344,7 +344,16 @@ def _weights(
 
 
 def refuse_both(weights: object, copies: object) -> None:
-    """Refuse weights together with copies: they say different things about the same rows."""
+    """Refuse weights together with copies: they say different things about the same rows.
+
+    Parameters
+    ----------
+    weights, copies : as in `evaluate`
+
+    Examples
+    --------
+    >>> refuse_both(None, [1, 2])  # either alone is fine
+    """
     if weights is not None and copies is not None:
         raise InputError(
             "weights and copies must not both be stated: weights say how many cases a row stands "

@@ -402,7 +402,7 @@ class LossSample:
 
         None where the likelihood of such strata is not known; see `weight_strata`.
         """
-        plain = self.clusters is None and self.prior is None and self.absent is None
+        plain = self.clusters is None and self.prior is None
         if self.whole or self.weights is None or not plain:
             return None
         each = self.weights if self.repeats is None else self.weights / self.repeats
@@ -410,11 +410,12 @@ class LossSample:
         if distinct is None:
             return None
         stratum = stratum_of(each, distinct)
-        held = table_of(None, [stratum, self.truth], (distinct.size, self.n_classes)) > 0
-        if (held.sum(axis=0) <= 1).all():
+        holders = table_of(None, [stratum, self.truth], (distinct.size, self.n_classes)) > 0
+        if (holders.sum(axis=0) <= 1).all():
             return None
         parts = [self.only(np.flatnonzero(stratum == h)) for h in range(distinct.size)]
-        counted = [replace(part, weights=part.repeats, whole=True, squared=None) for part in parts]
+        alone: dict[str, Any] = {"whole": True, "squared": None, "absent": self.absent}
+        counted = [replace(part, weights=part.repeats, **alone) for part in parts]
         return distinct, counted
 
     @property

@@ -241,8 +241,10 @@ def known_strata(cells: Cells) -> WeightStrata | None:
     if strata is None or cells.clusters is not None:
         return None
     sizes = strata.rows.reshape(len(strata.rows), -1, cells.classes.size).sum(axis=1)
-    held = (sizes @ cells.indicator(by_class=True) > 0).sum(axis=0)  # strata that hold each class
-    return None if (held <= 1).all() else strata
+    n_strata = (sizes @ cells.indicator(by_class=True) > 0).sum(
+        axis=0
+    )  # strata that hold each class
+    return None if (n_strata <= 1).all() else strata
 
 
 def _equal(cells: Cells, rows: FloatArray) -> Cells:

@@ -86,6 +86,10 @@ def few_weights(weights: FloatArray) -> FloatArray | None:
     ----------
     weights : (n,) positive weights
 
+    Returns
+    -------
+    the different weights, (H,), or None
+
     Examples
     --------
     >>> few_weights(np.array([10.0, 1.0, 10.0]))
@@ -98,6 +102,15 @@ def few_weights(weights: FloatArray) -> FloatArray | None:
 
 def stratum_of(weights: FloatArray, distinct: FloatArray) -> IntArray:
     """The position (n,) of each weight among the `few_weights`.
+
+    Parameters
+    ----------
+    weights : (n,) positive weights
+    distinct : (H,) the different ones
+
+    Returns
+    -------
+    positions, (n,)
 
     Examples
     --------
@@ -116,6 +129,10 @@ def summed(
     ----------
     squares : sums of squared weights, or the rows by their weight; None for cases
     sums : sums numbers of the cells (…, C) into others
+
+    Returns
+    -------
+    the same for the other cells
 
     Examples
     --------
@@ -149,6 +166,10 @@ def combined(supports: list[Support], weights: FloatArray) -> Support:
     ----------
     supports : of H strata whose rows count once each
     weights : (H,) how many cases a row of each stratum stands for
+
+    Returns
+    -------
+    the support of the mean over all strata
 
     Examples
     --------
@@ -209,6 +230,10 @@ class StratumRule:
         able : (J, M) which decisions each system can take at all
         n_strata : H
 
+        Returns
+        -------
+        booleans, (H, P, M, M)
+
         Examples
         --------
         Cases that the first system flags are in the first stratum; the second one may flag any:
@@ -240,6 +265,10 @@ def stratum_rule(strata: WeightStrata, joint: JointCounts) -> StratumRule | None
     ----------
     strata : rows of each weight, (H, …, T)
     joint : the tuples of decisions
+
+    Returns
+    -------
+    the rule, or None
 
     Examples
     --------

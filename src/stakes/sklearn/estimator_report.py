@@ -226,8 +226,8 @@ def _refuse_options(
         _check.require("calibrator", options["calibrator"], Calibrator, "Write Isotonic().")
     refuse_needless(data, problem)
     if options.get("case_costs") is None:
-        rows = (options.get(name) for name in ("weights", "by"))
-        read_cases(y, problem, *rows, clusters, data, options.get("copies"))
+        weights, by, copies = (options.get(name) for name in ("weights", "by", "copies"))
+        read_cases(y, problem, weights, by, clusters, data, copies)
 
 
 def _estimand(chosen: Any, splits: list[Split]) -> str:

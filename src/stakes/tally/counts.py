@@ -60,6 +60,7 @@ class Counts(CellTally):
                 "classes": _axis_labels("classes", classes, array.shape[-2]),
                 "decisions": _axis_labels("decisions", decisions, array.shape[-1]),
                 "groups": None,
+                "weighted": False,
             }
         )
 

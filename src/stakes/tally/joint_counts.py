@@ -86,7 +86,8 @@ class JointCounts(JointTally):
         sums = np.zeros((len(distinct), *checked.shape[:-1]))
         np.add.at(sums, where.reshape(-1), np.moveaxis(checked, -1, 0))
         weights = np.ascontiguousarray(np.moveaxis(sums, 0, -1))
-        self._fill({"cells": distinct, "weights": weights, **names, "groups": labels})
+        parts = {"cells": distinct, "weights": weights, **names, "groups": labels}
+        self._fill({**parts, "weighted": False})
 
     @classmethod
     def from_decisions(

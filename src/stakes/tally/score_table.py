@@ -62,7 +62,15 @@ class ScoreTable(CellTally):
             raise InputError(
                 f"classes must be two labels; got {len(names)}. Name the negative one first."
             )
-        self._fill({"scores": score, "weights": weight, "classes": names, "groups": None})
+        self._fill(
+            {
+                "scores": score,
+                "weights": weight,
+                "classes": names,
+                "groups": None,
+                "weighted": False,
+            }
+        )
 
     @classmethod
     def from_scores(
@@ -83,9 +91,10 @@ class ScoreTable(CellTally):
         y_true : true class of every case, (n,)
         scores : score of every case, (n,)
         positive : label of the positive class; may be left out for labels 0/1 and booleans
-        weights : weight of each case, (n,); None counts each once
+        weights : sampling weight of each case, (n,); None counts each once
         by : labels of slices, one per case; the table gets a leading axis of slices
         clusters : labels, one per case, of what was sampled together; also a leading axis
+        copies : how often each case occurred, whole numbers; None: once
 
         Returns
         -------
