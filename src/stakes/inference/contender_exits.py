@@ -157,7 +157,7 @@ class _Race:
     among: Labels
     blind: Labels
     reachable: BoolArray
-    squares: FloatArray | None
+    squares: FloatArray | WeightStrata | None
     fitting: FloatArray | None
     fitted: Problem | None
 
