@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 from coverage_study import (
     amounts,
+    audits,
     bootstraps,
     cross_validation,
     deploy_or_not,
@@ -158,6 +159,7 @@ def tasks(share: float) -> list[Task]:
     queue += [Task("mixed", many, (design,)) for design in mixed_clusters.DESIGNS]
     queue += [Task("unequal", 2 * many, (design,)) for design in unequal_clusters.DESIGNS]
     queue += [Task("deploy", many, (design,)) for design in deploy_or_not.DESIGNS]
+    queue += [Task("audit", many * 3 // 10, (design,)) for design in audits.DESIGNS]
     queue += [Task("least", 2 * many, (name,)) for name in least_widths.DESIGNS]
     queue += [Task("ends", 2 * many, (name,)) for name in narrower_ends.RULES]
     return queue
@@ -178,6 +180,7 @@ def run(task: Task) -> list[dict[str, Any]]:
         "mixed": _mixed,
         "unequal": _unequal,
         "deploy": _deploy,
+        "audit": _audits,
     }
     rows = studies[task.section](task)
     spent = (time.process_time() - start) / len(rows)
@@ -235,6 +238,13 @@ def _deploy(task: Task) -> list[dict[str, Any]]:
     about = {"systems": str(design.systems), "n": design.size, "prevalence": design.prevalence}
     about |= {"true saving": design.saving / float(design.blind.min()), "prior": design.prior}
     return [about | deploy_or_not.row_of(design, task.samples, task.seed)]
+
+
+def _audits(task: Task) -> list[dict[str, Any]]:
+    (design,) = task.arguments
+    about = {"n": design.size, "prevalence": design.prevalence, "one in": design.one_in}
+    about |= {"either": design.either, "drawn": design.drawn, "prior": design.prior}
+    return [about | audits.row_of(design, task.samples, task.seed)]
 
 
 def _shrunk(task: Task) -> list[dict[str, Any]]:

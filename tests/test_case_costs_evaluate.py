@@ -218,11 +218,11 @@ def test_clusters_widen_the_intervals_of_losses():
     assert width[1] <= width[2] < 1.4 * width[1]  # the most expensive cluster counts twice
 
 
-def test_weights_that_are_numbers_of_cases_count_as_repetitions():
+def test_copies_count_as_repetitions():
     world = World(400)
     times = world.weights.astype(int)
     weighted = evaluate(
-        world.y, world.models, PAYMENTS, data=world.data, weights=times, calibrator=None
+        world.y, world.models, PAYMENTS, data=world.data, copies=times, calibrator=None
     )
     repeated = evaluate(
         np.repeat(world.y, times),

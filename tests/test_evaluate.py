@@ -188,14 +188,40 @@ def test_posteriors_follow_their_named_columns():
     assert few(y, {"m": frame}, FRAUD).systems == few(y, {"m": p}, FRAUD).systems
 
 
-def test_weights_count_like_repeated_rows():
+def test_copies_count_like_repeated_rows_and_weights_do_so_for_the_estimates_only():
     y, models = two_models(200)
     times = np.random.default_rng(5).integers(0, 3, 200)
-    weighted = few(y, models, FRAUD, weights=times)
+    copied, weighted = few(y, models, FRAUD, copies=times), few(y, models, FRAUD, weights=times)
     repeated = few(np.repeat(y, times), {k: np.repeat(p, times) for k, p in models.items()}, FRAUD)
     for name in models:
-        assert weighted.system(name).counts == repeated.system(name).counts
-        assert weighted.system(name).cost == repeated.system(name).cost  # and as sure
+        of_copies, of_rows = copied.system(name), repeated.system(name)
+        assert of_copies.counts == of_rows.counts
+        assert of_copies.cost == of_rows.cost  # and as sure
+        assert np.array_equal(weighted.system(name).counts.values, of_rows.counts.values)
+        assert weighted.system(name).cost.value == of_rows.cost.value
+        assert width(weighted.system(name).cost) > width(of_rows.cost)
+
+
+def test_weights_of_one_value_are_the_same_as_none():
+    y, models = two_models(200)
+    plain = few(y, models, FRAUD)
+    for value in (7.0, 0.5, 100):
+        assert few(y, models, FRAUD, weights=np.full(200, value)) == plain
+    some = np.arange(200) % 5 > 0
+    kept = few(y[some], {k: p[some] for k, p in models.items()}, FRAUD)
+    assert few(y, models, FRAUD, weights=7.0 * some).systems == kept.systems
+
+
+def test_copies_are_whole_numbers_and_do_not_go_with_weights():
+    y, models = two_models(200)
+    ones = np.ones(200)
+    assert few(y, models, FRAUD, copies=ones) == few(y, models, FRAUD)
+    with pytest.raises(InputError, match=r"copies must hold whole numbers.*position 3.*weights="):
+        few(y, models, FRAUD, copies=np.where(np.arange(200) == 3, 0.5, 1.0))
+    with pytest.raises(InputError, match=r"weights and copies must not both be stated"):
+        few(y, models, FRAUD, copies=ones, weights=ones)
+    with pytest.raises(InputError, match=r"copies must add up to less than"):
+        few(y, models, FRAUD, copies=np.full(200, 2.0**52))
 
 
 @pytest.mark.parametrize("problem", [FRAUD, BINARY])
@@ -423,7 +449,8 @@ def test_posteriors_rounded_to_three_decimals_need_no_caveat():
 def test_odd_weights_and_few_clusters_are_reported():
     y, models = two_models()
     assert not kinds(few(y, models, FRAUD)) & {"fractional weights", "few clusters"}
-    assert "fractional weights" in kinds(few(y, models, FRAUD, weights=np.full(600, 0.5)))
+    odd = np.where(np.arange(600) % 2, 0.5, 1.5)
+    assert "fractional weights" in kinds(few(y, models, FRAUD, weights=odd))
     for clusters, warned in ((5, True), (6, False)):
         report = few(y, models, FRAUD, clusters=np.arange(600) % clusters)
         assert ("few clusters" in kinds(report)) == warned
@@ -545,16 +572,22 @@ def test_calibrated_posteriors_rarely_seem_miscalibrated_without_a_calibrator():
     assert np.mean(costs) < 0.04
 
 
-def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_reported():
+def test_whole_weights_are_sampling_weights_and_the_report_names_copies():
     y, models = two_models()
-    plain = few(y, models, FRAUD)
-    heavy = few(y, models, FRAUD, weights=np.full(600, 100))
-    assert "whole weights" in kinds(heavy)
+    plain, weights = few(y, models, FRAUD), np.where(np.arange(600) % 2, 90, 110)
+    heavy = few(y, models, FRAUD, weights=weights)
     text = next(c.text for c in heavy.caveats if c.kind == "whole weights")
-    assert "600 rows count as 60,000 cases" in text
-    assert width(heavy.system("good").cost) < 0.2 * width(plain.system("good").cost)
+    assert "each of the 600 rows as one case" in text
+    assert "copies=" in text
+    assert 0.9 < width(heavy.system("good").cost) / width(plain.system("good").cost) < 1.2
+    assert heavy.assumptions.weighted
+    assert not heavy.assumptions.copied
+    copied = few(y, models, FRAUD, copies=weights)
+    assert width(copied.system("good").cost) < 0.2 * width(plain.system("good").cost)
+    assert copied.assumptions.copied
+    assert not {"whole weights", "fractional weights"} & kinds(copied)
     assert "whole weights" not in kinds(few(y, models, FRAUD, weights=np.ones(600)))
-    rows = few(y, models, FRAUD, weights=np.full(600, 100), clusters=np.arange(600))
+    rows = few(y, models, FRAUD, copies=np.full(600, 100), clusters=np.arange(600))
     wider = width(rows.system("good").cost) / width(plain.system("good").cost)
     assert 0.7 < wider < 3  # a few expensive cases dominate, which only clusters take into account
 

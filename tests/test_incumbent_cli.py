@@ -307,6 +307,7 @@ OTHERS: dict[str, tuple[Any, str]] = {
     "n_cases": (7.5, "cases: 100 before, 7.5 now"),
     "n_rows": (7, ""),  # the rows of reports without weights are their cases
     "weighted": (True, "weights: none before, one for each case now"),
+    "copied": (True, ""),  # whether weights are copies, where there are some
     "prior": ((0.9, 0.1), "prior in use: 0 75 %, 1 25 % before; 0 90 %, 1 10 % now"),
     "prior_stated": (True, ""),  # the problems differ then
     "posterior_prior": (

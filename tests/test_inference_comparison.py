@@ -173,10 +173,13 @@ def test_fractional_weights_of_losses_are_refused_and_clusters_take_them():
     weights = generator().uniform(0.2, 3, 60)
     moments = LossMoments.from_losses(y, losses, weights=weights)
     with pytest.raises(
-        InputError, match=r"whole cases; the weight of class 0 is .*clusters=.*compare"
+        InputError, match=r"whole cases; it was made with weights=.*compare with clusters"
     ):
         compare_losses(moments, prior=None)
-    compare_losses(LossMoments.from_losses(y, losses, weights=np.ceil(weights)), prior=None)
+    compare_losses(LossMoments.from_losses(y, losses, copies=np.ceil(weights)), prior=None)
+    whole = LossMoments.from_losses(y, losses, weights=np.ceil(weights))
+    with pytest.raises(InputError, match=r"made with weights=.*compare with clusters.*copies="):
+        compare_losses(whole, prior=None)
     each = LossMoments.from_losses(y, losses, weights=weights, by=np.arange(60))
     how: Any = {"replicates": 4000, "rng": generator(), "scheme": Clusters()}
     gap = compare(lambda m: m.mean(), each, ["a", "b"], **how).difference("a", "b")

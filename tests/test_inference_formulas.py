@@ -139,7 +139,7 @@ def test_the_error_of_a_cost_keeps_its_digits(weights, costs, prior):
         [k for k, _ in decided],
         {"a": [d for _, d in decided], "b": [0] * 4},
         problem,
-        weights=np.ravel(weights),
+        copies=np.ravel(weights),
     )
     compared = delta_compare_costs(joint, problem)
     assert float(compared.estimate("a").standard_error) == pytest.approx(twin, rel=1e-13, abs=0)

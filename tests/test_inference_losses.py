@@ -67,6 +67,7 @@ def drawn(
     )
     columns = {"y_true": truth, **decided}
     joint = JointCounts._of_codes(columns, tuple(decided), problem, weight, clusters=codes)
+    joint = joint._but(weighted=weights == "fractional")
     squares = None
     if weights == "fractional":
         assert weight is not None

@@ -604,15 +604,20 @@ def test_the_order_of_clusters_does_not_matter(tables, amounts, prior):
         assert np.allclose(first.high, other.high, atol=1e-6, equal_nan=True)
 
 
-def test_a_whole_weight_is_a_repeated_case():
+def test_a_copy_is_a_repeated_case_and_a_weight_is_none():
     truth, decided = [0, 0, 1, 1, 0], [0, 2, 1, 0, 1]
     weights = np.array([3, 1, 2, 1, 4])
     problem = Problem(COSTS)
-    weighted = Counts.from_decisions(truth, decided, problem, weights=weights)
+    copied = Counts.from_decisions(truth, decided, problem, copies=weights)
     repeated = Counts.from_decisions(
         np.repeat(truth, weights), np.repeat(decided, weights), problem
     )
-    assert profile_interval(weighted, problem) == profile_interval(repeated, problem)
+    assert profile_interval(copied, problem) == profile_interval(repeated, problem)
+    weighted = Counts.from_decisions(truth, decided, problem, weights=weights)
+    with pytest.raises(
+        InputError, match=r"whole cases; it was made with weights=.*squares=.*copies="
+    ):
+        profile_interval(weighted, problem)
 
 
 @at_most(20)

@@ -159,11 +159,15 @@ def test_the_order_of_the_cases_does_not_matter(subject: Subject, data: Any) -> 
 
 @every_tally
 @given(data=st.data())
-def test_a_weight_is_a_repetition_and_no_weight_is_absence(subject: Subject, data: Any) -> None:
+def test_sums_of_weights_are_those_of_repeated_cases_and_no_weight_is_absence(
+    subject: Subject, data: Any
+) -> None:
     world, cases = draw_cases(data, subject)
     weights = data.draw(weights_of(cases, WHOLE_WEIGHTS))
     again = subject.tally(world, repeated(cases, weights))
-    subject.same(subject.tally(world, cases, weights), again)
+    weighted = subject.tally(world, cases, weights)
+    assert weighted.weighted == any(weight > 1 for weight in weights)
+    subject.same(weighted._but(weighted=False), again)
 
 
 @every_tally

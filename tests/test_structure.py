@@ -108,8 +108,8 @@ FLOORS: dict[str, str] = {
         "build_report evaluate_rows"
     ),
     "inference": (
-        "tally_checks estimate effective_cases sampling tilted_shares likelihood normals mcnemar "
-        "slices loss_bins losses intervals planning schemes delta jackknife "
+        "tally_checks estimate tilted_shares likelihood weight_strata effective_cases sampling "
+        "normals mcnemar slices loss_bins losses intervals planning schemes delta jackknife "
         "supports profile proportions bootstrap comparison delong max_law selection "
         "deployment multiplicity straight_moves contender_exits winner "
         "system_costs sampled_costs counted_costs loss_costs"

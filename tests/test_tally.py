@@ -113,7 +113,7 @@ def test_counts_are_plain_sums(rows):
 @given(cases)
 def test_score_tables_pool_equal_scores(rows):
     y, _, weights, scores = zip(*rows, strict=True)
-    table = ScoreTable.from_scores([k == "fraud" for k in y], scores, weights=weights)
+    table = ScoreTable.from_scores([k == "fraud" for k in y], scores, copies=weights)
     assert table.scores.tolist() == sorted(set(scores))
     for score, (negative, positive) in zip(table.scores, table.weights, strict=True):
         assert negative == sum(w for k, _, w, s in rows if s == score and k == "legit")

@@ -433,11 +433,10 @@ def test_clusters_make_it_harder_to_rank_backwards_beyond_noise():
 @pytest.mark.parametrize("weights", [None, np.linspace(0.2, 3, 90), np.arange(90) % 4 + 1])
 @pytest.mark.parametrize("units", [None, np.arange(90) // 2, np.arange(90) ** 2 // 900])
 def test_the_lead_of_a_class_is_a_difference_of_means_with_its_standard_error(weights, units):
-    """Cases of a cluster are copies of one; whole weights are numbers of cases."""
+    """Cases of a cluster are copies of one; weights are no numbers of cases."""
     y, rows = three_classes(90)
     leads = class_leads(rows, read_cases(y, Problem.zero_one(3), weights, None, units))
     w = [1.0 if weights is None else float(weights[i]) for i in range(90)]
-    whole = all(weight == int(weight) for weight in w)
     for k in range(3):
         of_all = sum(w[i] * rows[i, k] for i in range(90)) / sum(w)
         spread = sum(w[i] * (rows[i, k] - of_all) ** 2 for i in range(90)) / sum(w)
@@ -449,7 +448,7 @@ def test_the_lead_of_a_class_is_a_difference_of_means_with_its_standard_error(we
                 clusters = [sum(w[i] for i in group if units[i] == u) for u in set(units)]
                 squares = sum(cluster**2 for cluster in clusters)
             else:
-                squares = mass if whole else sum(w[i] ** 2 for i in group)
+                squares = sum(w[i] ** 2 for i in group)
             errors.append(spread * squares / mass**2)
         assert leads[:, k] == pytest.approx([means[0] - means[1], sum(errors) ** 0.5])
 

@@ -28,6 +28,7 @@ class Rows:
     models: dict[str, Any]
     weights: FloatArray | None
     cluster: np.ndarray[Any, Any] | None
+    copies: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Design:
         if self.weights == "whole":  # equal rows are written once
             table, times = np.unique(np.column_stack([y, *predictions]), axis=0, return_counts=True)
             y, predictions, whole = table[:, 0], list(table[:, 1:].T), times.astype(float)
-            return Rows(y, _named(predictions), whole, None)
+            return Rows(y, _named(predictions), None, None, whole)
         fractional = np.exp(rng.standard_normal(n)) if self.weights == "lognormal" else None
         return Rows(y, _named(predictions), fractional, by)
 

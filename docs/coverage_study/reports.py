@@ -51,7 +51,8 @@ def printed(
 ) -> Printed:
     """What `evaluate` says about these rows; without chances, which are slow, they are left out."""
     calibrator = Select() if design.kind == "recalibrated" else None
-    cases = read_cases(rows.y, design.problem, rows.weights, None, rows.cluster)
+    about = rows.weights, None, rows.cluster, None, rows.copies
+    cases = read_cases(rows.y, design.problem, *about)
     folds = Folds(cases, np.random.default_rng([0, 1]))  # as `evaluate` with seed 0
     models = read_models(rows.models, cases.n_rows).items()
     read = partial(

@@ -84,6 +84,7 @@ def test_the_study_looks_at_the_numbers_of_evaluate(design):
         rows.models,
         design.problem,
         weights=rows.weights,
+        copies=rows.copies,
         clusters=rows.cluster,
         calibrator=calibrator,
     )

@@ -5,7 +5,16 @@ argument first, and every message has four parts: the argument, the rule, the ev
 violate it, and the first of them), and the remedy.
 """
 
-from stakes._check.alignment import aligned, least_weight, same_length, total_weight, weights
+from stakes._check.alignment import (
+    MOST_COPIES,
+    aligned,
+    copies,
+    least_weight,
+    same_length,
+    sampling_weights,
+    total_weight,
+    weights,
+)
 from stakes._check.call_guard import guard
 from stakes._check.encoding import categories
 from stakes._check.groups import (
@@ -85,6 +94,7 @@ from stakes._check.strange_labels import (
 __all__ = [
     "HEAVIEST",
     "LIGHTEST",
+    "MOST_COPIES",
     "UNLABELLED",
     "BoolArray",
     "ClusterLabels",
@@ -105,6 +115,7 @@ __all__ = [
     "clusters",
     "codes",
     "columns_of",
+    "copies",
     "decisions",
     "described",
     "distinct",
@@ -146,6 +157,7 @@ __all__ = [
     "same_labels",
     "same_length",
     "same_names",
+    "sampling_weights",
     "squarable",
     "those",
     "total_weight",

@@ -12,6 +12,7 @@ from stakes._check.kinds import FloatArray, frozen
 from stakes._check.numbers import HEAVIEST, LIGHTEST, non_negative
 from stakes.errors import InputError
 
+MOST_COPIES = 2.0**53  # from here on a double cannot hold every whole number
 NEGLIGIBLE = 1e-60  # a share of all weight, whose inverse can be squared with any cost
 
 
@@ -73,6 +74,41 @@ def weights(name: str, values: object, n: int, *, of: str = "y_true") -> FloatAr
     same_length(**{of: np.empty(n, dtype=bool), name: array})
     with np.errstate(over="ignore"):
         total_weight(name, float(array.sum()), n)
+    return array
+
+
+def sampling_weights(name: str, values: object, n: int) -> FloatArray | None:
+    """Weights of n cases as `weights` reads them; those of one value are the same as none.
+
+    None without weights. Where the positive weights are all equal, they are ones: only their ratios
+    say how many cases a row stands for.
+    """
+    if values is None:
+        return None
+    array = weights(name, values, n)
+    heaviest = array.max()
+    if array.min(where=array > 0, initial=heaviest) < heaviest:
+        return array
+    return cast(FloatArray, frozen((array > 0).astype(np.float64)))
+
+
+def copies(name: str, values: object, n: int) -> FloatArray:
+    """How often each of n cases stands in the data: whole numbers, with a positive total."""
+    array = weights(name, values, n)
+    bad = np.flatnonzero(array != np.floor(array))
+    if bad.size:
+        raise InputError(
+            f"{name} must hold whole numbers, how often each row occurred; {bad.size} of {n} are "
+            f"fractions, the first being {array[bad[0]]:g} at position {bad[0]}. Pass weights= for "
+            f"sampling weights, which say how many cases a row stands for.",
+            argument=name,
+        )
+    if not array.sum() < MOST_COPIES:
+        raise InputError(
+            f"{name} must add up to less than {MOST_COPIES:g}, beyond which single cases are not "
+            f"counted exactly; the sum is {array.sum():g}. Pass weights= for sampling weights.",
+            argument=name,
+        )
     return array
 
 

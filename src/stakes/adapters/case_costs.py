@@ -29,7 +29,7 @@ from stakes.adapters.expressions import (
     high_of,
     low_of,
 )
-from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT, Check, data_column, number_check
+from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT, Check, Facts, data_column, number_check
 from stakes.adapters.lazy_decisions import COLUMN_FUNCTIONS, as_expr, cost_columns
 from stakes.adapters.sources import Lazy
 from stakes.adapters.zoom_bins import ScoreGrid
@@ -37,7 +37,7 @@ from stakes.evaluation import MOST_TERMS, Cases, Charges, Folds, charges_of, use
 from stakes.problem import LARGEST, CaseCosts, Problem
 from stakes.tally import BitGrid
 
-BLIND, PERFECT, SQUARES, FRACTIONAL = "blind", "perfect", "squares", "fractional"
+BLIND, PERFECT, SQUARES = "blind", "perfect", "squares"
 WIDTHS = (0, 4, 7)  # 2**width bins are merged into one; wider ones where groups are too many
 ALL = 40  # a width at which all bins are merged into one
 
@@ -225,17 +225,17 @@ def group_charges(
     groups: Arrays,
     decided: Mapping[str, IntArray],
     bayes: frozenset[str],
-    shares: FloatArray,
+    facts: Facts,
     clusters: IntArray | None,
 ) -> Charges:
     """What every system costs in every group of rows."""
-    cases = group_cases(problem, groups, shares)
+    cases = group_cases(problem, groups, facts.shares)
     charges = charges_of(cases, decided, bayes, groups[BLIND])
     losses = replace(
         charges.losses,
-        whole=not groups[FRACTIONAL].any(),
+        whole=not facts.weighted,
         clusters=clusters,
-        repeats=groups[ROWS],
+        repeats=groups[WEIGHT if facts.copied else ROWS],
         squared=groups[SQUARES],
     )
     return replace(charges, losses=losses)

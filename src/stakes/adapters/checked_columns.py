@@ -54,8 +54,8 @@ def require_cases(columns: Columns, source: Source) -> None:
         source.require_group(column, "by")
     if columns.clusters is not None:
         source.require_group(columns.clusters, "clusters")
-    if columns.weights is not None:
-        source.require_number(columns.weights, "weights")
+    for argument, column in columns.multiplier.items():
+        source.require_number(column, argument)
 
 
 def _require_key(columns: Columns, source: Source) -> None:
@@ -135,8 +135,8 @@ def guess(frame: Any, problem: Problem, y_true: Any, models: Any, *others: Any) 
     with opened(frame) as source:
         named = stated.models.items()
         models = {str(name): model(each, source, problem) for name, each in named}
-        if stated.weights is not None:
-            source.require_number(stated.weights, "weights")
+        for argument, column in stated.multiplier.items():
+            source.require_number(column, argument)
         if stated.y_true != "":
             source.require(stated.y_true, "y_true")
         known = replace(stated, models=models)

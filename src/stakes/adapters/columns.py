@@ -9,6 +9,7 @@ from typing import Any
 from stakes import _check
 from stakes.adapters.label_texts import LabelColumn
 from stakes.errors import InputError
+from stakes.evaluation import refuse_both
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Predicted, Scores
 from stakes.tally import Labelled
@@ -30,10 +31,11 @@ class Columns:
     y_true : the column of the true classes
     models : a mapping from the name of a model to its predictions
         `Posteriors`, `Decisions` or `Scores` over names of columns
-    weights : the column of the weights
+    weights : the column of the sampling weights: how many cases each row stands for
     by : the columns whose groups the report shows one by one
     clusters : the column of what was sampled together
     key : the column of whole numbers from which folds are made
+    copies : the column of whole numbers that say how often each row occurred
     """
 
     y_true: str
@@ -42,6 +44,7 @@ class Columns:
     by: tuple[str, ...] = ()
     clusters: str | None = None
     key: str | None = None
+    copies: str | None = None
 
     @classmethod
     def guess(
@@ -55,6 +58,7 @@ class Columns:
         by: str | Sequence[str] | None = None,
         clusters: str | None = None,
         key: str | None = None,
+        copies: str | None = None,
     ) -> Columns:
         """Guess the columns of the true classes and of the models from names and values.
 
@@ -68,8 +72,8 @@ class Columns:
         problem : Problem
             What is at stake; its labels help to find the columns.
         y_true, models : as in `stakes.evaluate_frame`; guessed if left out
-        weights, by, clusters, key : the columns of the weights, the groups, the clusters and the
-            key, which are no candidates for a guess
+        weights, by, clusters, key, copies : the columns of the weights, the groups, the clusters,
+            the key and the copies, which are no candidates for a guess
 
         Returns
         -------
@@ -87,22 +91,30 @@ class Columns:
         """
         from stakes.adapters.checked_columns import guess
 
-        return guess(frame, problem, y_true, models, weights, by, clusters, key)
+        return guess(frame, problem, y_true, models, weights, by, clusters, key, copies)
 
     @classmethod
     def read_names(
-        cls, y_true: Any, models: Any, weights: Any, by: Any, clusters: Any, key: Any
+        cls,
+        y_true: Any,
+        models: Any,
+        weights: Any,
+        by: Any,
+        clusters: Any,
+        key: Any,
+        copies: Any,
     ) -> Columns:
         """The columns, after a check that their names are texts and that models have names."""
         _check.require("models", models, Mapping, "Map each model's name to its column or columns.")
         if by is not None and not isinstance(by, str):
             _check.require("by", by, Sequence, "Name a column, or list several.")
         groups = (by,) if isinstance(by, str) else tuple(by or ())
-        single = {"weights": weights, "clusters": clusters, "key": key}
+        refuse_both(weights, copies)
+        single = {"weights": weights, "clusters": clusters, "key": key, "copies": copies}
         for name, column in [*single.items(), *(("by", group) for group in groups)]:
             if column is not None:
                 _check.require(name, column, str, "Columns are named by text.")
-        return cls(y_true, models, weights, groups, clusters, key)
+        return cls(y_true, models, weights, groups, clusters, key, copies)
 
     def keys(self) -> Iterator[str]:
         """The names of the arguments of `evaluate_frame`, so that ``**columns`` passes them.
@@ -125,7 +137,13 @@ class Columns:
             for name, model in self.models.items()
             if not isinstance(model, Decisions)
         }
-        return numbers if self.weights is None else {**numbers, ("weights", ""): (self.weights,)}
+        return numbers | {(name, ""): (column,) for name, column in self.multiplier.items()}
+
+    @property
+    def multiplier(self) -> dict[str, str]:
+        """The column of the weights or of the copies, by the argument that names it."""
+        either = {"weights": self.weights, "copies": self.copies}
+        return {name: column for name, column in either.items() if column is not None}
 
     def read(self, problem: Problem) -> dict[Key, tuple[str, ...]]:
         """All columns of numbers, with those that the costs depend on.
@@ -226,7 +244,7 @@ class Columns:
         named |= {argument: (column,) for column, argument in self.groups.items()}
         named |= {"by": self.by} if len(self.by) == 1 else {}
         single = {"y_true": self.y_true, "weights": self.weights, "clusters": self.clusters}
-        single["key"] = self.key
+        single |= {"key": self.key, "copies": self.copies}
         named |= {name: (column,) for name, column in single.items() if column is not None}
         if error.argument not in named:
             return error

@@ -84,10 +84,12 @@ def tallied_evidence(
     if posterior_prior is not None:
         from_prior = _check.prior("posterior_prior", posterior_prior, problem.classes)
     # Ranks are exact where all scores fit into memory.
-    exact = EXACT_BYTES[facts.weighted] * facts.n_rows <= limit
+    exact = EXACT_BYTES[facts.weighted or facts.copied] * facts.n_rows <= limit
     models = _models(rows, columns, problem, facts, from_prior, singles, exact)
     # Only the checks see rows of weight zero; nothing else counts them.
-    live = rows if columns.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
+    live = rows.filter(nw.col(WEIGHT) > 0.0) if columns.multiplier else rows
+    if columns.weights is not None and not facts.weighted:  # of one value, which is as good as none
+        live = live.with_columns(nw.lit(1.0).alias(WEIGHT))
     fits = EngineFits(columns, facts, limit, passes, *_calibrates(models, columns, calibrator))
     for model in models:
         fits.add(model, live)
@@ -102,7 +104,9 @@ def tallied_evidence(
         models=tuple(fits.models(sample)),
         slices=tuple(_slices(columns, joints)),
         posterior_prior=from_prior,
-        weighted=columns.weights is not None,
+        weighted=facts.weighted or facts.copied,
+        whole_weights=facts.whole_weights,
+        copied=facts.copied,
         calibrator=fits.described,
         left_out=(*fits.left_out(models), *_lost_of_all(joints[0])),
         maps=fits.maps,
@@ -121,7 +125,7 @@ def n_passes(columns: Columns, problem: Problem, calibrator: Calibrator | None) 
     many, by_row = problem.n_classes > 2, bool(problem.columns)
     two = (problem.n_classes, problem.n_decisions) == (2, 2)
     # One that checks the rows, joint decisions for each column of groups, and perhaps coverage.
-    passes = 1 + max(1, len(columns.by)) + (many or by_row)
+    passes = 1 + max(1, len(columns.by)) + (many or by_row) + (columns.weights is not None)
     paired = not (by_row or columns.clusters or problem.limits)
     passes += len(problem.columns) if not many else 0
     passes += paired and (len(columns.models) > 1 or columns.key is not None)
@@ -229,7 +233,7 @@ def _models(
             problem,
             moves,
             facts.off_sums.get(place),
-            facts.weighted,
+            facts.weighted or facts.copied,
             exact,
             single=name in singles,
         )

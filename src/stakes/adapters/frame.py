@@ -27,6 +27,7 @@ def evaluate_frame(
     y_true: str,
     models: Mapping[str, Any],
     weights: str | None = None,
+    copies: str | None = None,
     by: str | Sequence[str] | None = None,
     clusters: str | None = None,
     memory_limit: str | int = "2GiB",
@@ -57,8 +58,10 @@ def evaluate_frame(
         The name of a column, or `Posteriors`, `Decisions` or `Scores` of names. Numbers of a bare
         column are P(second class), labels are decisions; several columns are the posteriors of all
         classes in their order.
-    weights, by, clusters : the columns of the weights, of groups to be shown one by one (one name
-        or several), and of what was sampled together
+    weights, copies : the columns of the sampling weights, or of how often each row occurred, as in
+        `stakes.evaluate`
+    by, clusters : the columns of groups to be shown one by one (one name or several), and of what
+        was sampled together
     memory_limit : the most that the needed columns of files and lazy frames may take as arrays
         Beyond it, the engine tallies the rows, and the report says what was therefore left out.
         Working on arrays takes up to ten times as much. Labels of files, and beyond the limit
@@ -95,7 +98,7 @@ def evaluate_frame(
     >>> report.system("new (as is)").cost.value, report.system("old").cost.value
     (0.25, 0.5)
     """
-    columns = Columns.read_names(y_true, models, weights, by, clusters, key)
+    columns = Columns.read_names(y_true, models, weights, by, clusters, key, copies)
     return _report_on(
         frame,
         columns,

@@ -144,7 +144,7 @@ class FrameRows:
         lazy = source.lazy(numbers, list(labels), columns.by, memory=_MEMORY)
         known = named(lazy)
         rows = prepared(lazy, columns, known)
-        weighted = columns.weights is not None
+        weighted = bool(columns.multiplier)
         # Groups are summed by the engine: a stream would have to keep a table for each.
         streams = stream and not columns.by and can_stream(rows)
         refuse = partial(facts_of, lazy, rows, columns, known, source.name)
@@ -229,7 +229,7 @@ def _with_bad(rows: Lazy, columns: Columns, bad: Sequence[nw.Expr]) -> Lazy:
     The latter are counted in the pass that sums, so that no other pass has to look for them.
     """
     rows = rows.with_columns(sum_of(bad).alias(_BAD))
-    if columns.weights is not None:
+    if columns.multiplier:
         rows = rows.filter((nw.col(WEIGHT) > 0.0) | (nw.col(_BAD) > 0.0))
     return rows
 

@@ -80,6 +80,7 @@ def frame_counts(
         classes=problem.classes,
         decisions=problem.decisions,
         groups=tally.groups,
+        weighted=weights is not None,
     )
 
 
@@ -107,13 +108,23 @@ def frame_scores(
         rows, classes = _scored_rows(source, columns, positive)
         if rows.streams:
             points, weight = _pooled_stream(rows, bins)
-            return ScoreTable._trusted(scores=points, weights=weight, classes=classes, groups=None)
+            return ScoreTable._trusted(
+                scores=points,
+                weights=weight,
+                classes=classes,
+                groups=None,
+                weighted=weights is not None,
+            )
         tally = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=bins)
         points, place = tally.scores(binned=bins is not None)
         refuse_too_many(len(tally.groups or ()), 2 * len(points), ROUND)
         sums = tally.cells([place, tally.sums[TRUTH]], (len(points), 2))
     return ScoreTable._trusted(
-        scores=points, weights=sums(WEIGHT), classes=classes, groups=tally.groups
+        scores=points,
+        weights=sums(WEIGHT),
+        classes=classes,
+        groups=tally.groups,
+        weighted=weights is not None,
     )
 
 
@@ -224,7 +235,7 @@ def frame_losses(
     products = np.empty((*weight.shape, len(named), len(named)))
     for i, j in _pairs(len(named)):
         products[..., i, j] = products[..., j, i] = total(f"{i} {j}")
-    return LossMoments._about(
+    moments = LossMoments._about(
         centre=np.stack([total(_centre(i)) for i in range(len(named))], axis=-1),
         weight=weight,
         sums=np.stack([total(f"{i}") for i in range(len(named))], axis=-1),
@@ -233,6 +244,7 @@ def frame_losses(
         classes=names,
         groups=tally.groups,
     )
+    return moments._but(weighted=weights is not None)
 
 
 _GROUP = "group"

@@ -18,7 +18,6 @@ from stakes._value import record
 from stakes.adapters.case_costs import (
     ALL,
     BLIND,
-    FRACTIONAL,
     PERFECT,
     SQUARES,
     WIDTHS,
@@ -56,6 +55,7 @@ from stakes.evaluation import (
     pair_counts,
     source_size,
 )
+from stakes.inference import WeightStrata
 from stakes.limits import coverage_points
 from stakes.problem import Problem
 from stakes.report import (
@@ -103,6 +103,8 @@ def coverage_in_engine(
     return coverage_points(*(tallied[name][order] for name in (high_of(_HARD), _MASS, _SPENT)))
 
 
+STRATUM = "stratum"  # the place of the weight of a row among the different ones
+
 Refits = Mapping[tuple[str, str], Refit | ClassMaps]  # by model and rule
 
 
@@ -118,7 +120,7 @@ class Joint:
     cells: IntArray
     sums: Arrays
     limit: int
-    shares: FloatArray
+    facts: Facts
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -127,8 +129,8 @@ class Joint:
 
     @property
     def whole(self) -> bool:
-        """Whether the weights of all rows are whole numbers; all groups are treated alike."""
-        return not self.sums[FRACTIONAL].any()
+        """Whether rows were counted, not weighted; all groups are treated alike."""
+        return not self.facts.weighted
 
     @property
     def counts_cases(self) -> bool:
@@ -143,9 +145,7 @@ class Joint:
         decided = dict(zip(self.systems, self.cells.T[1:], strict=True))
         bayes = {name for name, rule in self.rules.items() if rule.name in POSTERIOR_RULES}
         bayes_rules = frozenset(bayes)
-        return group_charges(
-            self.problem, self.sums, decided, bayes_rules, self.shares, self.owners
-        )
+        return group_charges(self.problem, self.sums, decided, bayes_rules, self.facts, self.owners)
 
     @cached_property
     def owners(self) -> IntArray | None:
@@ -166,13 +166,25 @@ class Joint:
         def total(name: str) -> FloatArray:
             return table_of(self.sums[name][kept], codes, shape)
 
+        joint = JointCounts._of_cells(cells, total(WEIGHT), self.systems, self.problem)
         size, charges = self.sums[WEIGHT if self.whole else ROWS][kept], self.charges
         return JointSample(
-            joint=JointCounts._of_cells(cells, total(WEIGHT), self.systems, self.problem),
+            joint=joint._but(weighted=not self.whole),
             sizes=np.bincount(self.cells[kept][:, 0], size, self.problem.n_classes),
             squares=None if self.whole else total(SQUARES),
             charges=charges if charges is None or some is None else charges.only(some),
+            strata=self._strata(kept, codes[-1], len(cells)),
         )
+
+    def _strata(self, kept: IntArray | slice, cell: IntArray, size: int) -> WeightStrata | None:
+        """How many rows of each weight lie in each cell; None where this was not counted."""
+        weights = self.facts.weights
+        if weights is None or STRATUM not in self.sums:
+            return None
+        present, stratum = np.unique(self.sums[STRATUM][kept], return_inverse=True)
+        codes = [stratum.reshape(-1), cell]
+        rows = table_of(self.sums[ROWS][kept], codes, [len(present), size])
+        return WeightStrata(weights[present], rows)
 
     def slices(self, column: str, argument: str) -> Iterator[tuple[Label, JointSample]]:
         """The joint decisions of every group, in order; cases without a group come last."""
@@ -203,7 +215,6 @@ def joint_decisions(
     sums = {
         WEIGHT: weight,
         SQUARES: weight * weight,
-        FRACTIONAL: whether(weight != weight.floor()),
     }
     if problem.columns:
         prior = problem.prior_or(facts.shares)
@@ -213,11 +224,16 @@ def joint_decisions(
         # A group takes 8 bytes for each code and about 64 for each text. One group beyond the limit
         # is enough to know that they do not fit; the others stay in the engine.
         each = 8 * (len(sizes) + 8 * len(more))
-        tallied = grouped(rows, sizes, sums, more, most=limit // each + 1 if more else None)
+        keys = dict(sizes)
+        if facts.weights is not None and CLUSTER not in more:
+            lighter = [nw.col(WEIGHT) < weight for weight in facts.weights[1:].tolist()]
+            rows = rows.with_columns(first_place(lighter).alias(STRATUM))
+            keys[STRATUM] = len(facts.weights)
+        tallied = grouped(rows, keys, sums, more, most=limit // each + 1 if more else None)
         if more:
             _refuse_large(len(tallied[WEIGHT]) * each, limit)
     cells = np.stack([tallied[name] for name in sizes], axis=1)
-    return Joint(problem, rules, cells, tallied, limit, facts.shares)
+    return Joint(problem, rules, cells, tallied, limit, facts)
 
 
 def system_column(place: int) -> str:
@@ -310,7 +326,7 @@ def _by_costs(
 ) -> Arrays:
     """Groups by bins of the costs and of the weights as well."""
     terms, many = pooled_terms(problem), problem.n_decisions
-    binned = [*terms, WEIGHT] if facts.weighted else terms
+    binned = [*terms, WEIGHT] if facts.weighted or facts.copied else terms
     summed = {**sums, **term_sums(problem)}
     # Of a group: codes, the number of rows, sums and ranges; then the means of terms, and costs.
     numbers = len(sizes) + 2 + len(binned) + 1 + len(summed) + 2 * len(terms)

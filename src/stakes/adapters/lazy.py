@@ -30,6 +30,7 @@ from stakes.adapters.label_texts import LabelColumn, spellings, text_name
 from stakes.adapters.sources import Lazy
 from stakes.errors import InputError
 from stakes.evaluation import fold_of_key
+from stakes.inference import MOST_STRATA, few_weights
 from stakes.rows import ROUNDED, UNNORMALISED, Decisions, Posteriors, Predicted, Scores
 from stakes.tally import Labelled
 
@@ -48,7 +49,10 @@ class Facts:
     masses: FloatArray
     off_sums: dict[int, tuple[int, float]]
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # of some columns
-    weighted: bool = False
+    weighted: bool = False  # whether rows have sampling weights
+    copied: bool = False  # whether rows occurred as often as a column says
+    whole_weights: bool = False  # whether the weights are whole numbers, as of copies
+    weights: FloatArray | None = None  # the different ones, where they are few
 
     @property
     def shares(self) -> FloatArray:
@@ -101,7 +105,8 @@ def prepared(
         )
         for name, column_labels in _known_labels(columns, problem).items()
     }
-    expressions[WEIGHT] = nw.lit(1.0) if columns.weights is None else nw.col(columns.weights)
+    weights = [nw.col(column) for column in columns.multiplier.values()]
+    expressions[WEIGHT] = weights[0] if weights else nw.lit(1.0)
     expressions |= {by_column(k): nw.col(group_name(column)) for k, column in enumerate(columns.by)}
     if columns.clusters is not None:
         expressions[CLUSTER] = nw.col(group_name(columns.clusters))
@@ -139,8 +144,7 @@ def facts_of(
     `ranges` are columns whose least and largest entry are needed.
     """
     checks = dict(entry_checks(frame, rows, columns, problem, source)) | dict(more_checks or {})
-    weight = nw.col(WEIGHT)
-    questions = {"rows": nw.len(), "least": nw.when(weight > 0.0).then(weight).min()}
+    questions = {"rows": nw.len(), **_of_weights()}
     questions |= {f"low {column}": nw.col(column).min() for column in ranges}
     questions |= {f"high {column}": nw.col(column).max() for column in ranges}
     questions |= {name: check.bad.sum() for name, check in checks.items()}
@@ -166,8 +170,11 @@ def facts_of(
     masses = np.array([answers[f"mass {k}"] for k in range(len(problem.classes))])
     if not n_rows:
         raise InputError("y_true must hold at least one case; there are none. Pass some rows.")
-    total_weight("weights", float(masses.sum()), n_rows)
-    least_weight("weights", float(answers["least"]), float(masses.sum()))
+    for argument in columns.multiplier:
+        total_weight(argument, float(masses.sum()), n_rows)
+        least_weight(argument, float(answers["least"]), float(masses.sum()))
+    # Weights of one value are the same as none.
+    weighted = columns.weights is not None and answers["least"] < answers["heaviest"]
     names = list(columns.models)
     off_sums = {place: _off_sum(names[place], answers, place) for place in sums}
     return Facts(
@@ -175,8 +182,29 @@ def facts_of(
         masses,
         {place: off_sum for place, off_sum in off_sums.items() if off_sum is not None},
         {name: (float(answers[f"low {name}"]), float(answers[f"high {name}"])) for name in ranges},
-        columns.weights is not None,
+        weighted,
+        columns.copies is not None and answers["heaviest"] != 1,
+        weighted and not answers["parts"],
+        _few_weights(rows) if weighted else None,
     )
+
+
+def _of_weights() -> dict[str, nw.Expr]:
+    """Questions about the weights: the least and the greatest, and whether they have fractions."""
+    weight = nw.col(WEIGHT)
+    least = nw.when(weight > 0.0).then(weight).min()
+    return {
+        "least": least,
+        "heaviest": weight.max(),
+        "parts": whether(weight != weight.floor()).sum(),
+    }
+
+
+def _few_weights(rows: Lazy) -> FloatArray | None:
+    """The different weights in increasing order; None where there are many."""
+    weights = rows.filter(nw.col(WEIGHT) > 0.0).select(nw.col(WEIGHT)).unique()
+    some = weights.head(MOST_STRATA + 1).collect()[WEIGHT].to_numpy().astype(np.float64)
+    return few_weights(some)
 
 
 def _mass(k: int) -> nw.Expr:
@@ -207,8 +235,11 @@ def entry_checks(
         )
     if columns.key is not None:
         yield FOLD, Check(whether(nw.col(FOLD).is_null()), no_key)
-    if columns.weights is not None:
-        yield WEIGHT, number_check(rows, _within([WEIGHT], 0.0, _MOST), "weights", *_WEIGHTS)
+    for argument in columns.multiplier:
+        yield WEIGHT, number_check(rows, _within([WEIGHT], 0.0, _MOST), argument, *_WEIGHTS)
+    if columns.copies is not None:
+        fine = {WEIGHT: nw.col(WEIGHT) == nw.col(WEIGHT).floor()}
+        yield "copies", number_check(rows, fine, "copies", *_COPIES, finite=False)
     for place, (name, model) in enumerate(columns.models.items()):
         argument = model_argument(name)
         names = [column_of(place, k) for k in range(len(prediction_columns(model)))]
@@ -236,6 +267,10 @@ def _within(columns: Sequence[str], low: float, high: float) -> dict[str, nw.Exp
 
 
 _MOST = float(np.finfo(np.float64).max)
+_COPIES = (
+    "must hold whole numbers, how often each row occurred",
+    "Name the column as weights= if it holds sampling weights.",
+)
 _WEIGHTS = (
     "must hold finite numbers that are zero or more",
     "Remove or repair these entries first.",

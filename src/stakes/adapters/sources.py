@@ -49,6 +49,7 @@ class RowArrays:
     clusters: Any
     data: dict[str, Any] | None  # the columns that costs depend on
     key: Any = None
+    copies: Any = None
 
     @classmethod
     def of(
@@ -71,6 +72,7 @@ class RowArrays:
             groups.get(columns.clusters or ""),
             {column: known["data", column] for column in problem.columns} or None,
             key,
+            known.get(("copies", "")),
         )
 
 
@@ -125,8 +127,7 @@ class Source:
 
     def asked(self, **questions: nw.Expr) -> dict[str, Any]:
         """The answers to questions about all rows, such as their number."""
-        answers: dict[str, Any] = self._collected(**questions).rows(named=True)[0]
-        return answers
+        return self._collected(**questions).rows(named=True)[0]
 
     def _collected(self, *columns: Any, **named: nw.Expr) -> nw.DataFrame[Any]:
         """Some columns of all rows, or sums over them, in memory."""
@@ -180,8 +181,7 @@ class Source:
             return data[column].to_native()
 
         def labelled(known: LabelColumn) -> Any:
-            as_text = self._as_text(data, known)
-            return self._coded(data, known) if as_text else native(known.column)
+            return self._coded(data, known) if self._as_text(data, known) else native(known.column)
 
         return RowArrays.of(
             columns,

@@ -170,7 +170,7 @@ def _covariance(
         B \, \frac{G}{G-1} \sum_g u_g u_g^T \, B, \quad u_g = \sum_{i \in g} w_i (y_i - p_i) x_i
 
     The first is for weights that are numbers of cases, the second (the "sandwich") for G sampled
-    clusters, or for cases with fractional weights.
+    clusters, or for cases with sampling weights.
 
     Parameters
     ----------
@@ -226,8 +226,7 @@ def coefficient_variances(
     """
     covariances = [_covariance(design, residual, weights, owner=None)]
     if owner is not None:
-        if not np.array_equal(weights, np.floor(weights)):
-            covariances[0] = covariances[0] * (np.sum(weights**2) / np.sum(weights))
+        covariances[0] = covariances[0] * (np.sum(weights**2) / np.sum(weights))
         covariances.append(_covariance(design, residual, weights, owner=owner))
     # The larger of the two: the sandwich is too small where clusters are few.
     return np.asarray(np.max([np.einsum("dp,de,ep->p", at, c, at) for c in covariances], axis=0))

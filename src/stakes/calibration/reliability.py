@@ -144,7 +144,7 @@ def consistency_band(
     """Consistency band: curves of classes resampled with the scores as probabilities.
 
     The band lies around the diagonal; a curve that leaves it is evidence against calibration.
-    Scores are held fixed. Whole cases only: fractional weights are refused.
+    Scores are held fixed. Whole cases only: weights are refused.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def confidence_band(
     without positives is not taken for one that can have none. Pointwise coverage is close to the
     level for fixed bins and somewhat above it for `HullBins`, except at the outermost scores of
     `HullBins` when few cases are there: isotonic regression is too extreme at its ends. Scores are
-    held fixed. Whole cases only: fractional weights are refused.
+    held fixed. Whole cases only: weights are refused.
 
     Parameters
     ----------
@@ -222,10 +222,11 @@ def confidence_band(
 def _whole_cases(table: ScoreTable, bins: Binning) -> ScoreTable:
     """The table without scores that have no cases, after a check that weights are integers."""
     reliability(table, bins)  # for its checks
-    if not np.array_equal(table.weights, np.floor(table.weights)):
+    if table.weighted or not np.array_equal(table.weights, np.floor(table.weights)):
+        evidence = "it was made with weights=" if table.weighted else "some weights are fractions"
         raise InputError(
-            "table must hold whole cases to be resampled; some weights are fractions. "
-            "Leave the weights out, or multiply them to whole numbers."
+            f"table must hold whole cases to be resampled; {evidence}. Leave the weights out, or "
+            f"pass them as copies= if they say how often each row occurred."
         )
     occupied = table.weights.sum(axis=1) > 0
     return ScoreTable._trusted(

@@ -22,7 +22,7 @@ from stakes.render import refuse_too_long_to_write
 from stakes.report import Report
 from stakes.rows import Predicted, Scores
 
-COLUMN_OPTIONS = ("truth", "models", "scores", "weights", "by", "clusters", "key")  # options
+COLUMN_OPTIONS = ("truth", "models", "scores", "weights", "copies", "by", "clusters", "key")
 
 
 def stated_columns(

@@ -42,6 +42,7 @@ _OPTIONS = {  # arguments of the library and the options that set them
     "y_true": "--truth",
     "models": "--model",
     "weights": "--weights",
+    "copies": "--copies",
     "by": "--by",
     "clusters": "--clusters",
     "memory_limit": "--memory-limit",
@@ -69,7 +70,8 @@ _ACTS = {  # calls of the library in remedies, and what does the same on the com
 }
 
 TRUTH_HELP = "The column of the true classes; guessed if left out."
-WEIGHTS = "The column of the weights of the cases."
+WEIGHTS = "The column of the sampling weights: how many cases each row stands for."
+COPIES = "The column of whole numbers that say how often each row occurred."
 
 file_argument = click.argument("files", metavar="FILE…", nargs=-1, required=True)
 problem_option = click.option(
@@ -167,6 +169,7 @@ def prediction_options(command: F) -> F:
                 help="Raw scores of a model for two classes, on any scale.",
             ),
             click.option("--weights", metavar="COLUMN", help=WEIGHTS),
+            click.option("--copies", metavar="COLUMN", help=COPIES),
             click.option(
                 "--clusters",
                 metavar="COLUMN",

@@ -273,6 +273,7 @@ def _assumptions(
         n_cases=float(evidence.sample.pooled.n_cases),
         n_rows=evidence.n_rows,
         weighted=evidence.weighted,
+        copied=evidence.copied,
         prior=tuple(evidence.prior.tolist()),
         prior_stated=evidence.problem.prior is not None,
         posterior_prior=tuple(evidence.posterior_prior.tolist()),

@@ -18,7 +18,6 @@ from stakes.rows import Predicted, as_predictions
 
 LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
 
-MOST_WEIGHT = 2.0**53  # from here on a double cannot hold every whole number
 LARGEST_COST = 1e40  # squares of costs, and of their ratios to the smallest, must be finite
 
 
@@ -41,11 +40,12 @@ class Cases:
     n_rows: int
     kept: BoolArray | None  # rows with a positive weight; None: all of them. Others are left out
     truth: IntArray
-    weights: FloatArray | None  # None: every case counts once
+    weights: FloatArray | None  # None: every case counts once; or copies, see `copied`
     by: tuple[tuple[str | None, Groups], ...]  # each with the name of its column, if it has one
     clusters: Groups | None
     shares: FloatArray
     costs: CaseCosts | None = None  # of every case, where they differ between cases
+    copied: bool = False  # whether `weights` are numbers of equal cases, not sampling weights
 
     @property
     def charges(self) -> FloatArray | CaseCosts:
@@ -74,11 +74,13 @@ class Cases:
 
     @property
     def whole(self) -> bool:
-        """Whether all weights are whole numbers, so that they are exact numbers of cases."""
-        if self.weights is None:
-            return True
-        whole = bool((self.weights == np.floor(self.weights)).all())
-        return whole and bool(self.weights.sum() < MOST_WEIGHT)
+        """Whether cases were counted: each once, or as many copies of it as were stated."""
+        return self.weights is None or self.copied
+
+    @property
+    def whole_weights(self) -> bool:
+        """Whether there are weights, and all of them are whole numbers."""
+        return self.weights is not None and bool((self.weights == np.floor(self.weights)).all())
 
     def weighed(self, mask: BoolArray) -> tuple[FloatArray, FloatArray]:
         """The weight of each selected case at the prior of deployment, and that prior.
@@ -161,12 +163,13 @@ def read_cases(
     by: object,
     clusters: object,
     data: object = None,
+    copies: object = None,
 ) -> Cases:
     """Encode the true classes and check that everything describes the same cases.
 
     Parameters
     ----------
-    y_true, weights, by, clusters, data : as in `evaluate`
+    y_true, weights, by, clusters, data, copies : as in `evaluate`
     problem : what is at stake
 
     Returns
@@ -187,7 +190,7 @@ def read_cases(
     if not len(truth):
         raise InputError("y_true must hold at least one case; there are none. Pass some.")
     # All rows are checked, also those of weight zero; only then are these left out.
-    weight, kept = _weights(weights, len(truth))
+    weight, kept = _weights(weights, copies, len(truth))
     n_rows = len(truth)
     groups = tuple(
         (
@@ -213,6 +216,7 @@ def read_cases(
         clusters=owners,
         shares=mass / mass.sum(),
         costs=_case_costs(problem, data, n_rows, kept),
+        copied=copies is not None and weight is not None,
     )
 
 
@@ -320,15 +324,43 @@ def refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:
         )
 
 
-def _weights(weights: object, n_rows: int) -> tuple[FloatArray | None, BoolArray | None]:
-    """The positive weights, and a mask of their rows; None where all rows have one."""
-    if weights is None:
+def _weights(
+    weights: object, copies: object, n_rows: int
+) -> tuple[FloatArray | None, BoolArray | None]:
+    """The positive weights or copies, None where each is one, and a mask of their rows if not all.
+
+    Weights of one value are the same as none.
+    """
+    refuse_both(weights, copies)
+    weight = _check.sampling_weights("weights", weights, n_rows)
+    if copies is not None:
+        weight = _check.copies("copies", copies, n_rows)
+    if weight is None:
         return None, None
-    weight = _check.weights("weights", weights, n_rows)
     kept = weight > 0
     positive, mask = (weight, None) if kept.all() else (weight[kept], kept)
     _check.least_weight("weights", float(positive.min()), float(positive.sum()))
-    return positive, mask
+    return (None if (positive == 1).all() else positive), mask
+
+
+def refuse_both(weights: object, copies: object) -> None:
+    """Refuse weights together with copies: they say different things about the same rows.
+
+    Parameters
+    ----------
+    weights, copies : as in `evaluate`
+
+    Examples
+    --------
+    >>> refuse_both(None, [1, 2])  # either alone is fine
+    """
+    if weights is not None and copies is not None:
+        raise InputError(
+            "weights and copies must not both be stated: weights say how many cases a row stands "
+            "for, copies how often it occurred. Pass one of them; rows that have both can be "
+            "repeated with numpy.repeat.",
+            argument="copies",
+        )
 
 
 def refuse_misaligned(
@@ -338,12 +370,13 @@ def refuse_misaligned(
     by: object,
     clusters: object,
     data: object = None,
+    copies: object = None,
 ) -> None:
     """Refuse series and frames whose index shows that their rows are different cases.
 
     Parameters
     ----------
-    y_true, weights, by, clusters, data : as in `evaluate`
+    y_true, weights, by, clusters, data, copies : as in `evaluate`
     models : predictions by the name of their model
 
     Examples
@@ -355,7 +388,9 @@ def refuse_misaligned(
     columns = {f"models[{name!r}]": column for name, column in models.items()}
     if by is not None:
         columns |= {_column("by", name): column for name, column in _check.columns_of("by", by)}
-    _check.aligned(y_true=y_true, weights=weights, clusters=clusters, data=data, **columns)
+    _check.aligned(
+        y_true=y_true, weights=weights, copies=copies, clusters=clusters, data=data, **columns
+    )
 
 
 def _column(argument: str, name: str | None) -> str:

@@ -396,17 +396,18 @@ def _unequal_clusters(sample: JointSample) -> Iterator[Caveat]:
 
 
 def _weights(evidence: Evidence) -> Iterator[Caveat]:
-    remedy = "If they are not, state clusters, one for every row."
-    total = float(evidence.sample.pooled.n_cases)
-    if evidence.sample.whole and total > evidence.n_rows:
+    if evidence.sample.whole:
+        return
+    if evidence.whole_weights:
         yield Caveat(
             "whole weights",
-            f"Weights are whole numbers and were read as numbers of cases: "
-            f"{number(evidence.n_rows)} rows count as {number(total)} cases. {remedy}",
+            f"Weights are sampling weights, also where they are whole numbers: intervals take each "
+            f"of the {number(evidence.n_rows)} rows as one case. If they say how often a row "
+            f"occurred, pass them as copies= instead.",
         )
-    elif not evidence.sample.whole:
-        yield Caveat(
-            "fractional weights",
-            "Weights are fractional: intervals take each row as one case that keeps its weight. "
-            "State clusters where rows were not drawn one by one.",
-        )
+        return
+    yield Caveat(
+        "fractional weights",
+        "Weights are fractional: intervals take each row as one case that keeps its weight. "
+        "State clusters where rows were not drawn one by one.",
+    )

@@ -152,7 +152,8 @@ def _of_cases(report: Report) -> Iterator[tuple[str, str]]:
     assumed = report.assumptions
     yield "cases", _text.number(assumed.n_cases, 7)
     yield "rows", _text.number(assumed.n_rows, 15)
-    yield "weights", "one for each case" if assumed.weighted else "none"
+    counted = "copies" if assumed.copied else "one for each case"
+    yield "weights", counted if assumed.weighted else "none"
     yield "clusters", "none" if assumed.clusters is None else _text.number(assumed.clusters, 15)
     prior, posterior_prior = (
         _shares(report, part) for part in (assumed.prior, assumed.posterior_prior)

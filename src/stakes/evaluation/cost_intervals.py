@@ -46,7 +46,7 @@ def costs_of(
         among=among,
         constant=None if evidence.unaided is None else evidence.constant,
         reachable=reachable,
-        squares=sample.squares,
+        squares=sample.design,
         fitting=fitting,
         added=added,
     )

@@ -54,6 +54,7 @@ def evaluate(
     problem: Problem,
     *,
     weights: object = None,
+    copies: object = None,
     by: object = None,
     clusters: object = None,
     posterior_prior: object = None,
@@ -85,7 +86,12 @@ def evaluate(
         Every rule that decides on posteriors keeps the limits of the problem, by prices that are
         fitted on other folds. Other systems are checked against the limits, and none that clearly
         breaks one is recommended.
-    weights : (n,) weights of the cases
+    weights : (n,) sampling weights: how many cases each row stands for
+        Whole or not, they say nothing about how many cases were seen: each row is one, and weights
+        of one value are the same as none. Up to twenty different weights are strata of a sample,
+        such as the flagged cases and one in ten of the others.
+    copies : (n,) whole numbers, how often each row occurred
+        A row of c copies is the same as c equal rows.
     by : labels, dates, periods, intervals or categories, one per case
         The report has a slice for each value, and one for the cases without a value. Pass several
         columns as a mapping or a frame.
@@ -155,7 +161,7 @@ def evaluate(
     refuse_needless(data, problem)
     if case_costs is not None:
         problem, data = costs_as_columns(y_true, problem, case_costs, data)
-    cases = read_cases(y_true, problem, weights, by, clusters, data)
+    cases = read_cases(y_true, problem, weights, by, clusters, data, copies)
     holds_for = _posterior_prior(posterior_prior, problem)
     named = read_models(out_of_fold(models), cases.n_rows)
     options = ReportOptions.read(
@@ -173,7 +179,7 @@ def evaluate(
     )
     refuse_too_large(problem, named, cases.n_rows)
     calibrator = None if _nothing_to_fit(problem, named) else calibrator
-    refuse_misaligned(y_true, named, weights, by, clusters, data)
+    refuse_misaligned(y_true, named, weights, by, clusters, data, copies)
     folds = _folds(cases, key, options.seed)
     read = partial(
         read_predictions, cases=cases, posterior_prior=holds_for, calibrator=calibrator, folds=folds

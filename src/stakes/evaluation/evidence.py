@@ -21,6 +21,7 @@ from stakes.evaluation.case_charges import Charges
 from stakes.evaluation.column_order import ColumnOrder
 from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.running_costs import Operation
+from stakes.inference import WeightStrata
 from stakes.limits import LimitCheck
 from stakes.problem import Problem
 from stakes.report import (
@@ -80,14 +81,20 @@ class JointSample:
     """
 
     joint: JointCounts
-    # Number of cases of each class, (K,); fractional weights do not count cases, rows do.
+    # Number of cases of each class, (K,); weights do not count cases, rows do.
     sizes: FloatArray | IntArray
-    squares: FloatArray | None  # sums of squared weights, like joint.weights; None: all are whole
+    squares: FloatArray | None  # sums of squared weights, like joint.weights; None: cases
     charges: Charges | None = None  # every case's own costs, where they differ
+    strata: WeightStrata | None = None  # the rows by their weight, where few weights differ
+
+    @property
+    def design(self) -> FloatArray | WeightStrata | None:
+        """What inference is told about the weights: strata, else sums of squares; None: cases."""
+        return self.squares if self.strata is None else self.strata
 
     @property
     def whole(self) -> bool:
-        """Whether all weights are numbers of cases."""
+        """Whether the sums are numbers of cases, and not of weights."""
         return self.squares is None
 
     @property
@@ -238,7 +245,9 @@ class Evidence:
     # What Bayes rules cost where hard cases are left undecided; see `Report.coverage`
     coverage: Mapping[str, Callable[[], CurvePoints]] = field(default_factory=dict)
     unaided: frozenset[str] | None = None  # what needs no model and keeps the limits; None: all
-    pairs: PairsOf | None = None  # None with clusters, fractional weights, limits or case costs
+    pairs: PairsOf | None = None  # None with clusters, weights, limits or case costs
+    whole_weights: bool = False  # whether the weights of rows are whole numbers, as of copies
+    copied: bool = False  # whether rows stand for as many equal ones, not for cases by weights
     most_sources: int = FEW_SOURCES  # of decisions whose pairs are counted; more where that is fast
     column_ranks: tuple[ColumnRank, ...] = ()  # how well columns of the costs tell the classes
     # Models whose columns seem to be in another order than the classes; see `ordered_models`.

@@ -15,7 +15,7 @@ from stakes.errors import InputError
 from stakes.evaluation.case_charges import NO_MODEL, blind_counts
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.running_costs import Operation
-from stakes.inference import Clusters, cost_support, support_bounds
+from stakes.inference import Clusters, cost_support, summed, support_bounds
 from stakes.limits import LimitCheck
 from stakes.measures import expected_cost
 from stakes.problem import Limit, Problem
@@ -90,9 +90,7 @@ def _counted(limit: Limit, problem: Problem) -> Problem:
 def _checks(name: str, evidence: Evidence, level: float) -> Iterator[LimitCheck]:
     """The share or rate of each limit at deployment, with the interval of a mean cost."""
     sample, rule = evidence.sample, evidence.rules[name]
-    squares = None
-    if sample.squares is not None:
-        squares = sample.joint.with_cell_weights(sample.squares).model(name).values
+    squares = summed(sample.design, lambda q: sample.joint.with_cell_weights(q).model(name).values)
     design = {"squares": squares, "scheme": Clusters() if sample.clusters is not None else None}
     shares = _shares(sample.joint.model(name), sample.pooled.model(name), evidence, level, design)
     volume = evidence.operation.volume

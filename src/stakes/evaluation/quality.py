@@ -96,14 +96,19 @@ def quality_of(
         calibration_share=share,
         expected_losses=losses,
         advice=advice if backwards is None else _BACKWARDS,
-        table=shown_table,
-        recalibrated=shown_recalibrated(tallied, evidence),
+        table=_recorded(shown_table, evidence),
+        recalibrated=_recorded(shown_recalibrated(tallied, evidence), evidence),
         n_scores=_size(table),
         n_recalibrated=_size(tallied.recalibrated),
         by_threshold=shown_sums(tallied, evidence),
         class_bins=tallied.class_bins,
         recalibrated_bins=tallied.recalibrated_bins,
     )
+
+
+def _recorded(table: ScoreTable | None, evidence: Evidence) -> ScoreTable | None:
+    """The table with a record of whether its numbers are weights."""
+    return None if table is None else table._but(weighted=not evidence.sample.whole)
 
 
 def _size(table: ScoreTable | None) -> int | None:

@@ -34,6 +34,7 @@ from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import LimitedRule, limited_blind, limited_rule, priced_on_all
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.sentences import left_out
+from stakes.inference import WeightStrata, few_weights, stratum_of
 from stakes.limits import coverage_points
 from stakes.report import (
     AS_DECIDED,
@@ -106,7 +107,7 @@ def evidence_of(
         models=models,
         slices=tuple(_slices(cases, decided, charges)),
         posterior_prior=cases.shares if posterior_prior is None else posterior_prior,
-        weighted=cases.weights is not None,
+        **_weighing(cases),
         calibrator=calibrator,
         partition_costs={n: each.costs for n, each in by_name.items() if each.costs is not None},
         left_out=(*(caveat for model in predictions for caveat in model.left_out), *unlimited),
@@ -117,6 +118,15 @@ def evidence_of(
         most_sources=_most_sources(cases.truth.size),
         column_ranks=ranks_of_rows(cases, predictions, models),
     )
+
+
+def _weighing(cases: Cases) -> dict[str, Any]:
+    """What the numbers of the rows are: weights, perhaps whole ones, or copies."""
+    return {
+        "weighted": cases.weights is not None,
+        "whole_weights": cases.whole_weights,
+        "copied": cases.copied,
+    }
 
 
 def _maps_of_all(predictions: Sequence[Predictions]) -> Iterator[tuple[str, FitOnAll]]:
@@ -136,7 +146,7 @@ def _pairs(
 ) -> PairsOf | None:
     """A function that counts rows in bins of pairs of systems.
 
-    None where there are clusters, fractional weights, limits or costs of every case.
+    None where there are clusters, weights, limits or costs of every case.
     """
     problem = cases.problem
     if cases.clusters is not None or not cases.whole or cases.costs is not None or problem.limits:
@@ -291,14 +301,33 @@ def sample_of(
     columns = {"y_true": truth, **{name: part(codes) for name, codes in decided.items()}}
     names, problem = tuple(decided), cases.problem
     joint = JointCounts._of_codes(columns, names, problem, weights, clusters=clusters)
+    joint = joint._but(weighted=not cases.whole)
     charged = charges if charges is None or rows is None else charges.only(rows)
     if cases.whole:
         return JointSample(joint, np.bincount(truth, weights, problem.n_classes), None, charged)
-    # Fractional weights are not numbers of cases: variances need their squares, sizes count rows.
+    # Weights are not numbers of cases: variances need their squares, sizes count rows.
     squares = JointCounts._of_codes(
         columns, names, problem, weights, clusters=clusters, squared=True
     )
-    return JointSample(joint, np.bincount(truth, None, problem.n_classes), squares.weights, charged)
+    return JointSample(
+        joint,
+        np.bincount(truth, None, problem.n_classes),
+        squares.weights,
+        charged,
+        None if clusters is not None else _rows_by_weight(columns, names, weights, cases),
+    )
+
+
+def _rows_by_weight(
+    columns: dict[str, Any], names: tuple[str, ...], weights: FloatArray, cases: Cases
+) -> WeightStrata | None:
+    """How many rows of each weight lie in each cell; None where too many weights differ."""
+    distinct = few_weights(weights)
+    if distinct is None:
+        return None
+    stratum = stratum_of(weights, distinct)
+    by_weight = JointCounts._of_codes(columns, names, cases.problem, None, by=stratum)
+    return WeightStrata(distinct, by_weight.weights)
 
 
 def refuse_many_clusters(cases: Cases, predictions: Sequence[Predictions]) -> None:

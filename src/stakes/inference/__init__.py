@@ -113,6 +113,13 @@ from stakes.inference.supports import (
 )
 from stakes.inference.system_costs import SystemCosts
 from stakes.inference.tally_checks import Measure, each
+from stakes.inference.weight_strata import (
+    MOST_STRATA,
+    WeightStrata,
+    few_weights,
+    stratum_of,
+    summed,
+)
 from stakes.inference.winner import (
     SelectionEffect,
     probability_cheapest,
@@ -123,6 +130,7 @@ __all__ = [
     "FARTHEST",
     "MOST_BLIND",
     "MOST_RIVALS",
+    "MOST_STRATA",
     "AllCases",
     "BCa",
     "BayesianBootstrap",
@@ -156,6 +164,7 @@ __all__ = [
     "Studentised",
     "Support",
     "SystemCosts",
+    "WeightStrata",
     "Wilson",
     "WithinClasses",
     "assumed_net_benefit",
@@ -190,6 +199,7 @@ __all__ = [
     "estimate_of",
     "expected_cost_error",
     "few_of_classes",
+    "few_weights",
     "fitting_covariance",
     "holm",
     "holm_pairs",
@@ -217,6 +227,8 @@ __all__ = [
     "scheme_of",
     "selection_effect",
     "slices",
+    "stratum_of",
+    "summed",
     "support_bounds",
     "system_costs",
     "uncertain_problems",

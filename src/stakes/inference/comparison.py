@@ -24,7 +24,7 @@ from stakes.inference.schemes import (
     Scheme,
     checked_scheme,
 )
-from stakes.inference.tally_checks import T, whole_cells
+from stakes.inference.tally_checks import T, refuse_weights, whole_cells
 from stakes.problem import Problem
 from stakes.tally import JointCounts, LossMoments
 
@@ -395,7 +395,8 @@ def _by_formula(names: Labels, values: FloatArray, covariance: FloatArray) -> Co
 
 
 def _refuse_fractions(moments: LossMoments) -> None:
-    """Refuse fractional weights, as `whole_cells` does, as far as class totals reveal them."""
+    """Refuse weights, as `whole_cells` does; fractions as far as class totals reveal them."""
+    refuse_weights(moments, "take copies of rows, or call compare with clusters.")
     bad = np.flatnonzero(~(moments.weight == np.floor(moments.weight)))  # nan is bad too
     if bad.size:
         raise InputError(

@@ -26,7 +26,8 @@ from stakes.inference.profile import profile_threshold
 from stakes.inference.sampling import cost_errors
 from stakes.inference.schemes import Clusters
 from stakes.inference.straight_moves import Pieces, envelopes, first_roots
-from stakes.inference.supports import pair_support, sampled_cells
+from stakes.inference.supports import known_strata, pair_support, sampled_cells
+from stakes.inference.weight_strata import WeightStrata
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
@@ -94,7 +95,7 @@ def leaving_points(
     among: Labels,
     blind: Labels = (),
     reachable: BoolArray,
-    squares: FloatArray | None = None,
+    squares: FloatArray | WeightStrata | None = None,
     fitting: FloatArray | None = None,
     fitted: Problem | None = None,
 ) -> FloatArray:
@@ -156,7 +157,7 @@ class _Race:
     among: Labels
     blind: Labels
     reachable: BoolArray
-    squares: FloatArray | None
+    squares: FloatArray | WeightStrata | None
     fitting: FloatArray | None
     fitted: Problem | None
 
@@ -205,7 +206,7 @@ class _Race:
         added = self._added(pairs, costs, prior)
         near = self._slants[:, some]
         negated, self._slants[:, some] = upper_bound_from(near, support.negated(), limit)
-        low, _ = widened(more, (-negated, -negated), limit, added)
+        low, _ = widened(more, (-negated, -negated), limit, added + support.between)
         least = support.lowest.sum(axis=-1)
         low = np.where(least > 0, np.maximum(low, least), low)
         # Without this, rounding would make a difference out of equal costs.
@@ -315,7 +316,10 @@ class _Race:
     @cached_property
     def _slants(self) -> FloatArray:
         """The slants that the last search on each piece found, (R, N): the next starts there."""
-        strata = 1 if self._priors is None else len(self.joint.classes)
+        strata = len(self.joint.classes)
+        if self._priors is None:
+            by_weight = known_strata(self._cells)
+            strata = 1 if by_weight is None else len(by_weight.rows)
         return np.full((strata, len(self._pieces.move)), np.nan)
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from stakes.inference.sampling import checked_added, checked_fitting
 from stakes.inference.schemes import Clusters
 from stakes.inference.selection import contenders, with_blind
 from stakes.inference.supports import checked_reachable, cost_support, difference_support
+from stakes.inference.weight_strata import WeightStrata, summed
 from stakes.measures import normalized_cost
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
@@ -37,7 +38,7 @@ class CountedCosts(SampledCosts):
     joint : of the systems and, last, of constant decisions; clusters are its leading axis
     problem, base, unaided, alternative, choice, level, added, constant : as in `SampledCosts`
     reachable : (J + M, M) decisions that each can take
-    squares : sums of squared weights, where weights are fractional
+    squares : sums of squared weights, or the rows by their weight; None for cases that count once
 
     Examples
     --------
@@ -49,7 +50,7 @@ class CountedCosts(SampledCosts):
 
     joint: JointCounts
     reachable: BoolArray
-    squares: FloatArray | None
+    squares: FloatArray | WeightStrata | None
 
     def leaving(self, moves: list[Move], constant: tuple[str, ...]) -> FloatArray:
         """Where choices leave the contenders while a number of the problem moves.
@@ -156,6 +157,10 @@ class CountedCosts(SampledCosts):
             intervals |= {name: Measured(*part) for name, part in zip(names, parts, strict=True)}
         return intervals
 
+    def _tabled(self, names: list[str], cells: FloatArray) -> FloatArray:
+        """Sums of some systems by class and decision, from those of the cells of the tally."""
+        return _tables(self.joint.with_cell_weights(cells), names).values
+
     @property
     def _blocks(self) -> Iterator[tuple[list[str], Counts, dict[str, Any]]]:
         """Names, tables and design of the systems, in blocks that fit into memory.
@@ -168,9 +173,7 @@ class CountedCosts(SampledCosts):
         for first in range(0, len(names), size):
             block = names[first : first + size]
             design = self._design | {"reachable": self.reachable[first : first + len(block)]}
-            if self.squares is not None:
-                squares = self.joint.with_cell_weights(self.squares)
-                design["squares"] = _tables(squares, block).values
+            design["squares"] = summed(self.squares, partial(self._tabled, block))
             yield block, _tables(self.joint, block), design
 
 
@@ -182,7 +185,7 @@ def system_costs(
     among: object = None,
     constant: object = None,
     reachable: object = None,
-    squares: FloatArray | None = None,
+    squares: FloatArray | WeightStrata | None = None,
     fitting: FloatArray | None = None,
     added: object = None,
 ) -> CountedCosts:
@@ -197,7 +200,7 @@ def system_costs(
     constant : the decisions with the cheapest of which systems are compared; all without it
         If there are none, systems are compared with the cheapest of all, which may not be taken.
     reachable : (M,) or (J, M) of bool, the decisions that systems can take; all without it
-    squares : sums of squared weights, like the weights of joint, if weights are fractional
+    squares : sums of squared weights, like the weights of joint, or the rows by their weight
     fitting : (J, J) covariance that fitting adds to the costs, as `fitting_covariance` has it
     added : (J,) what each system costs per case besides its decisions, such as to run it
 

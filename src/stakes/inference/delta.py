@@ -2,7 +2,7 @@
 
 The functions that end in ``_error`` are plain measures: they take weights for numbers of cases and
 carry leading axes, so that `bootstrap_t` can use them. Those that make an `Estimate` refuse
-fractional weights.
+weights.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ range and the skewness of the costs.
 To first order an estimate is linear in the weights: cell i contributes :math:`w_i z_i` with
 :math:`z = (c - \bar c) / W` (of its stratum, if a prior is stated). Its variance is the larger of
 
-- that of the weights, where they are fractional: :math:`\sum_i q_i z_i^2` with the sums of squared
+- that of the weights, where there are some: :math:`\sum_i q_i z_i^2` with the sums of squared
   weights q. The few cases of a cell say little about the size of its weights: a costly mistake that
   happens to have a small weight would make the estimate look precise. So the variance is at least
   what it would be if every cell had the ratio of squares to weights of its class.
@@ -56,6 +56,7 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes._value import record
+from stakes.inference.weight_strata import StratumRule, WeightStrata
 
 
 @record
@@ -67,8 +68,10 @@ class Cells:
     weights : (…, C), all clusters together
     classes : (C,) position of the class of each cell
     n_classes : K
-    squares : (…, C) sums of squared weights; None where weights are numbers of cases
+    squares : (…, C) sums of squared weights; None where the sums are numbers of cases
     clusters : (…, G, C) weights of each cluster; None where cases were drawn one by one
+    strata : rows of each weight, (H, …, C); None where too many weights differ
+    rule : how decisions say which stratum a case is in; None where they do not
     """
 
     weights: FloatArray
@@ -76,6 +79,8 @@ class Cells:
     n_classes: int
     squares: FloatArray | None = None
     clusters: FloatArray | None = None
+    strata: WeightStrata | None = None
+    rule: StratumRule | None = None
 
     @property
     def plain(self) -> bool:

@@ -88,6 +88,7 @@ class Support(Value):
     degrees : (…)
         Degrees of freedom of the threshold that these counts need: those of `effective_cases`, at
         most clusters less one; inf for cases
+    between : (…) variance of the mean that comes from estimated shares of strata; zero for others
 
     Examples
     --------
@@ -105,6 +106,14 @@ class Support(Value):
     lowest: FloatArray
     highest: FloatArray
     degrees: FloatArray = field(default_factory=lambda: np.asarray(np.inf))
+    between: FloatArray = field(default_factory=lambda: np.asarray(0.0))
+
+    @property
+    def mean(self) -> FloatArray:
+        """The observed mean (…), the sum of those of the strata."""
+        cases = self.counts.sum(axis=-1)
+        sums = (self.counts * self.values).sum(axis=-1)
+        return np.asarray(np.sum(sums / np.where(cases > 0, cases, 1.0), axis=-1))
 
     def of_quantity(self, position: int) -> Support:
         """The support of one of several quantities.
@@ -128,7 +137,10 @@ class Support(Value):
             self.counts[..., position, :, :],
             self.lowest[..., position, :],
             self.highest[..., position, :],
-            np.broadcast_to(self.degrees, self.lowest.shape[:-1])[..., position],
+            *(
+                np.broadcast_to(part, self.lowest.shape[:-1])[..., position]
+                for part in (self.degrees, self.between)
+            ),
         )
 
     def negated(self) -> Support:
@@ -145,7 +157,7 @@ class Support(Value):
         array([-0.])
         """
         ends = -self.highest, -self.lowest
-        return Support(-self.values, self.counts, *ends, self.degrees)
+        return Support(-self.values, self.counts, *ends, self.degrees, self.between)
 
     def shifted(self, amount: FloatArray | float) -> Support:
         """The support of the quantity plus a known amount.
@@ -172,6 +184,7 @@ class Support(Value):
             self.lowest + move,
             self.highest + move,
             self.degrees,
+            self.between,
         )
 
 
@@ -180,7 +193,7 @@ def stacked(supports: list[Support]) -> Support:
     size = max(support.values.shape[-1] for support in supports)
 
     def padded(cells: FloatArray) -> FloatArray:
-        return np.pad(cells, ((0, 0), (0, size - cells.shape[-1])), mode="constant")
+        return np.pad(cells, ((0, 0), (0, size - cells.shape[-1])))
 
     return Support(
         values=np.stack([padded(support.values) for support in supports]),
@@ -188,6 +201,7 @@ def stacked(supports: list[Support]) -> Support:
         lowest=np.stack([support.lowest for support in supports]),
         highest=np.stack([support.highest for support in supports]),
         degrees=np.stack([support.degrees for support in supports]),
+        between=np.stack([support.between for support in supports]),
     )
 
 
@@ -224,9 +238,18 @@ def profile_bounds(
     q = np.asarray(threshold)
     # The lower bound is the upper bound of the negated values; 0.0 − x turns −0 into 0.
     bounds = 0.0 - upper_bound(support.negated(), q), upper_bound(support, q)
-    low, high = widened(np.asarray(estimate), bounds, q, np.asarray(variance))
+    middle, more = _further(support, estimate, variance)
+    low, high = widened(middle, bounds, q, more)
     least, greatest = support.lowest.sum(axis=-1), support.highest.sum(axis=-1)
     return np.clip(low, least, greatest), np.clip(high, least, greatest)
+
+
+def _further(
+    support: Support, estimate: FloatArray | float, variance: FloatArray | float
+) -> tuple[FloatArray, FloatArray]:
+    """The estimate, and the variance of all that the likelihood within the strata leaves out."""
+    middle = np.where(support.between > 0, support.mean, estimate)
+    return np.asarray(middle), np.asarray(variance + support.between)
 
 
 def widened(
@@ -297,7 +320,7 @@ def profile_ratio(
     7.44
     """
     goal = np.asarray(value, dtype=np.float64)
-    middle, more = np.asarray(estimate), np.asarray(variance)
+    middle, more = _further(support, estimate, variance)
     above = _ratio_above(support, goal, middle, more)
     return np.maximum(above, _ratio_above(support.negated(), -goal, -middle, more))
 

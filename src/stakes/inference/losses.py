@@ -46,6 +46,7 @@ from stakes.inference.effective_cases import (
 from stakes.inference.likelihood import Support, stacked
 from stakes.inference.loss_bins import bins_of, times
 from stakes.inference.sampling import CostErrors, checked_added, checked_fitting
+from stakes.inference.weight_strata import combined, few_weights, stratum_of
 
 _POOLED = "repeats", "squared"
 
@@ -64,7 +65,7 @@ class LossSample:
     n_classes : K
     prior : (K,), or None: the shares of the cases
     weights : (n,), or None where each case counts once
-    whole : whether weights are numbers of cases
+    whole : whether weights are numbers of cases, as of copies
     clusters : (n,) codes, or None where cases were drawn one by one
     unaided : how many of the last systems need no predictions: what they cost each case is known
     reached : (n,) like `costliest`, among decisions that some posterior makes the cheapest
@@ -395,6 +396,28 @@ class LossSample:
 
     # Likelihoods ---------------------------------------------------------------------------------
 
+    @cached_property
+    def _by_weight(self) -> tuple[FloatArray, list[LossSample]] | None:
+        """The different weights, and the rows of each as a sample in which each row counts once.
+
+        None where the likelihood of such strata is not known; see `weight_strata`.
+        """
+        plain = self.clusters is None and self.prior is None
+        if self.whole or self.weights is None or not plain:
+            return None
+        each = self.weights if self.repeats is None else self.weights / self.repeats
+        distinct = few_weights(each)
+        if distinct is None:
+            return None
+        stratum = stratum_of(each, distinct)
+        holders = table_of(None, [stratum, self.truth], (distinct.size, self.n_classes)) > 0
+        if (holders.sum(axis=0) <= 1).all():
+            return None
+        parts = [self.only(np.flatnonzero(stratum == h)) for h in range(distinct.size)]
+        alone: dict[str, Any] = {"whole": True, "squared": None, "absent": self.absent}
+        counted = [replace(part, weights=part.repeats, **alone) for part in parts]
+        return distinct, counted
+
     @property
     def most_degrees(self) -> float:
         """The most degrees of freedom: clusters less one; inf for cases."""
@@ -419,6 +442,9 @@ class LossSample:
         >>> sample.cost_support("a").counts
         array([[2., 1.]])
         """
+        if self._by_weight is not None:
+            weights, parts = self._by_weight
+            return combined([part.cost_support(name) for part in parts], weights)
         loss, perfect = self.loss(name), self.possible.perfect
         least = [perfect[rows].min(initial=np.inf) for rows in self.possible._strata]
         lowest = np.where(np.isinf(least), 0.0, least)
@@ -466,6 +492,10 @@ class LossSample:
         >>> sample.difference_support("a", "b").values
         array([[-1.,  0.,  2.]])
         """
+        if self._by_weight is not None:
+            weights, parts = self._by_weight
+            alone = [part.difference_support(first, second, factor) for part in parts]
+            return combined(alone, weights)
         values = self.loss(first) - factor * self.loss(second)
         (low, high), (other_low, other_high) = self._range(first), self._range(second)
         reach = low - factor * other_high, high - factor * other_low

@@ -61,7 +61,8 @@ def profile_interval(
         The decisions that the rule can take at all: one that it cannot take does not raise the
         upper bound. All of them by default; a decision that occurs in the tally is reachable.
     squares : like the weights of the tally, optional
-        Sums of squared weights. Needed where weights are fractional; whole weights are cases.
+        Sums of squared weights, or `WeightStrata`: the rows by their weight, of which each is a
+        sample of its own. Needed for tallies that were made with ``weights=``, whole or not.
     scheme : Clusters(), optional
         The first leading axis holds clusters that were drawn as a whole. Counts are divided by the
         design effect, and Student's t takes the place of the normal quantile; with one cluster the

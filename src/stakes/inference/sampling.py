@@ -9,7 +9,7 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.effective_cases import degrees_of_parts
-from stakes.inference.tally_checks import checked_squares
+from stakes.inference.weight_strata import WeightStrata, checked_squares
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
@@ -102,7 +102,7 @@ def cost_errors(
     joint: JointCounts,
     problem: Problem,
     *,
-    squares: FloatArray | None = None,
+    squares: FloatArray | WeightStrata | None = None,
     fitting: FloatArray | None = None,
     added: object = None,
 ) -> CostErrors:
@@ -121,7 +121,8 @@ def cost_errors(
     ----------
     joint : without leading axis, or with one of clusters
     problem : what is at stake: costs, prior, labels
-    squares : sums of squared weights, of the shape of the weights; None: each case weighs one
+    squares : sums of squared weights, of the shape of the weights, or the rows by their weight;
+        None: each case weighs one
     fitting : (J, J) further covariance, of systems whose rules were fitted; see
         `fitting_covariance`
     added : (J,) what each system costs per case besides its decisions; None for nothing

@@ -268,7 +268,7 @@ class PoissonWeights(Scheme):
 class BayesianBootstrap(Scheme):
     """The shares of the cases have the posterior of Rubin 1981: Dirichlet with the weights.
 
-    Takes fractional weights, and then reads a weight w as w cases. No cell with cases ever
+    Takes sampling weights as well, but reads a weight w as w cases. No cell with cases ever
     becomes empty.
 
     Examples

@@ -24,6 +24,7 @@ from stakes.inference.profile import MOST_BLIND
 from stakes.inference.sampling import CostErrors, checked_added, cost_errors
 from stakes.inference.schemes import Clusters
 from stakes.inference.supports import difference_support
+from stakes.inference.weight_strata import WeightStrata
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
@@ -141,7 +142,7 @@ def contenders(
     level: float = 0.95,
     among: object = None,
     reachable: object = None,
-    squares: FloatArray | None = None,
+    squares: FloatArray | WeightStrata | None = None,
     fitting: FloatArray | None = None,
     added: object = None,
     unaided: Label | None = None,
@@ -171,7 +172,7 @@ def contenders(
     level : confidence level, such as 0.95
     among : the systems that are compared; all without it
     reachable : (M,) or (J, M) of bool, the decisions that systems can take; all without it
-    squares : sums of squared weights, like the weights of joint, if weights are fractional
+    squares : sums of squared weights, like the weights of joint, or the rows by their weight
     fitting : (J, J) covariance that fitting adds to the costs, as `fitting_covariance` has it
     added : (J,) what each system costs per case besides its decisions, such as to run it
     unaided : a system of the tally; of those that tie, one that decides as it does is the cheapest

@@ -7,7 +7,7 @@ likelihoods are made of. What weights and clusters do to the numbers of cases is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -17,7 +17,14 @@ from stakes.errors import InputError
 from stakes.inference.effective_cases import Cells, effective_degrees, effective_factors
 from stakes.inference.likelihood import Support
 from stakes.inference.schemes import Clusters
-from stakes.inference.tally_checks import cells_of, checked_squares, whole_cells
+from stakes.inference.tally_checks import cells_of, whole_cells
+from stakes.inference.weight_strata import (
+    StratumRule,
+    WeightStrata,
+    checked_squares,
+    combined,
+    stratum_rule,
+)
 from stakes.measures import prior_of
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
@@ -45,7 +52,7 @@ def cost_support(
     counts : cases by true class and decision, (…, K, M)
     problem : what is at stake: costs, prior, labels
     reachable : which decisions each system can take at all; None for all of them
-    squares : the same sums with squared weights; None for cases that count once
+    squares : the same sums with squared weights, or `WeightStrata`; None for cases that count once
     scheme : what was drawn at random; None takes it from the tally
 
     Returns
@@ -84,7 +91,7 @@ def unchecked_cost_support(
     costs : costs of each decision, (K, M), or (…, K, M) where they differ between systems
     prior : class shares, (K,) or by label; None takes those of the data
     reachable : which decisions each system can take at all; None for all of them
-    squares : the same sums with squared weights; None for cases that count once
+    squares : the same sums with squared weights, or `WeightStrata`; None for cases that count once
     scheme : what was drawn at random; None takes it from the tally
 
     Returns
@@ -99,6 +106,16 @@ def unchecked_cost_support(
     """
     cells = sampled_cells(counts, squares, scheme)
     able = checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
+    if prior is None and (strata := known_strata(cells)) is not None:
+        alone = [_of_cells(_equal(cells, rows), costs, None, able) for rows in strata.rows]
+        return combined(alone, strata.weights)
+    return _of_cells(cells, costs, prior, able)
+
+
+def _of_cells(
+    cells: Cells, costs: FloatArray, prior: FloatArray | None, able: BoolArray
+) -> Support:
+    """`unchecked_cost_support` of cells in the order of tables (…, K, M)."""
     costs = costs if costs.ndim == 2 else costs[..., None, :, :]
     bounds = cost_range(costs, able[..., None, None, :])
     values = costs.reshape(*costs.shape[:-2], -1) if costs.ndim > 2 else costs.reshape(1, -1)
@@ -127,7 +144,7 @@ def difference_support(
     problem : what is at stake: costs, prior, labels
     pairs : P pairs of positions of models
     reachable : which decisions each system can take at all; None for all of them
-    squares : the same sums with squared weights; None for cases that count once
+    squares : the same sums with squared weights, or `WeightStrata`; None for cases that count once
     scheme : what was drawn at random; None takes it from the tally
     factor : what the costs of the second model are multiplied by
 
@@ -171,6 +188,27 @@ def pair_support(
 
     `cells` are the `sampled_cells` of the tally.
     """
+    if prior is None and (strata := known_strata(cells)) is not None:
+        possible = _possible_pairs(strata, cells.rule, pairs, able, costs.shape[-2:])
+        alone = [
+            _of_pairs(joint, _equal(cells, rows), costs, None, pairs, able, factor, may)
+            for rows, may in zip(strata.rows, possible, strict=True)
+        ]
+        return combined(alone, strata.weights)
+    return _of_pairs(joint, cells, costs, prior, pairs, able, factor, None)
+
+
+def _of_pairs(
+    joint: JointCounts,
+    cells: Cells,
+    costs: FloatArray,
+    prior: FloatArray | None,
+    pairs: IntArray,
+    able: BoolArray,
+    factor: float,
+    possible: BoolArray | None,
+) -> Support:
+    """`pair_support` of cells, of which some pairs of decisions (P, M M) may be impossible."""
     first, second = pairs.T
     low, high = cost_range(costs[..., None, :, :], able[pairs][:, :, None, :])  # (P, 2, K)
     values = np.zeros((len(first), 1))  # unused where each case counts as one
@@ -186,9 +224,46 @@ def pair_support(
     if dense:
         grid = (costs[..., :, None] - factor * costs[..., None, :]).reshape(*costs.shape[:-1], -1)
         tables = _pair_tables(cells.weights, joint.cells, first, second, costs.shape[-2:])
+        if possible is not None:
+            either = able[first][:, :, None] & able[second][:, None, :]
+            bounds = cost_range(grid, (possible & either.reshape(possible.shape))[:, None])
     else:
         grid, tables = _tuple_tables(cells, values, by_class=prior is not None)
     return _support(cells, values, tables, grid, bounds, prior)
+
+
+# Strata of rows of equal weight -------------------------------------------------------------------
+
+
+def known_strata(cells: Cells) -> WeightStrata | None:
+    """The strata of a sample, where the likelihood of each is known; see `weight_strata`."""
+    strata = cells.strata
+    if strata is None or cells.clusters is not None:
+        return None
+    sizes = strata.rows.reshape(len(strata.rows), -1, cells.classes.size).sum(axis=1)
+    n_strata = (sizes @ cells.indicator(by_class=True) > 0).sum(
+        axis=0
+    )  # strata that hold each class
+    return None if (n_strata <= 1).all() else strata
+
+
+def _equal(cells: Cells, rows: FloatArray) -> Cells:
+    """The same cells with the rows of one stratum, in which each counts once."""
+    return Cells(rows, cells.classes, cells.n_classes)
+
+
+def _possible_pairs(
+    strata: WeightStrata,
+    design: StratumRule | None,
+    pairs: IntArray,
+    able: BoolArray,
+    shape: tuple[int, ...],
+) -> Sequence[BoolArray | None]:
+    """Which pairs of decisions can be taken in each stratum, (P, M M) each; None: all of them."""
+    size = shape[-1]
+    if design is None or design.strata.size * len(pairs) * size**2 > _DENSE * len(pairs):
+        return [None] * len(strata.rows)
+    return list(design.possible(pairs, able, len(strata.rows)).reshape(-1, len(pairs), size**2))
 
 
 # From tallies to what a likelihood needs ---------------------------------------------------------
@@ -238,7 +313,7 @@ def _merged(grid: FloatArray, tables: FloatArray) -> tuple[FloatArray, FloatArra
 
 
 def sampled_cells(tally: Counts | JointCounts, squares: object, scheme: Clusters | None) -> Cells:
-    """The cells of a tally; fractional weights must come with their squares."""
+    """The cells of a tally; weights must come with their squares, or the rows by their weight."""
     if not (scheme is None or isinstance(scheme, Clusters)):
         raise InputError(
             f"scheme must be Clusters() or None; got {scheme!r}. The likelihood knows how cases "
@@ -250,7 +325,12 @@ def sampled_cells(tally: Counts | JointCounts, squares: object, scheme: Clusters
     if squares is not None:
         squared = checked_squares(squares, tally.weights_shape).reshape(weights.shape)
     if scheme is None and not tally.has_clusters:
-        return Cells(weights, classes, size, squared)
+        if not isinstance(squares, WeightStrata):
+            return Cells(weights, classes, size, squared)
+        rows = squares.rows.reshape(len(squares.weights), *weights.shape)
+        strata = WeightStrata(squares.weights, rows)
+        rule = stratum_rule(strata, tally) if isinstance(tally, JointCounts) else None
+        return Cells(weights, classes, size, squared, strata=strata, rule=rule)
     if weights.ndim < 2:
         raise InputError(
             "tally must have a leading axis of clusters to go with Clusters(); it has none. Make "

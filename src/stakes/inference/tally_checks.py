@@ -66,8 +66,18 @@ def refuse_clusters(tally: Tally) -> None:
         )
 
 
+def refuse_weights(tally: Tally, remedy: str = _REMEDY) -> None:
+    """Refuse a tally of sampling weights where its numbers would be taken for cases."""
+    if tally.weighted:
+        raise InputError(
+            f"tally must hold whole cases; it was made with weights=, which say how many cases "
+            f"each row stands for, not how many there were: {remedy} If they say how often each "
+            f"row occurred, pass them as copies=."
+        )
+
+
 def whole_cells(tally: Tally, remedy: str = _REMEDY) -> FloatArray:
-    """Cells (…, C) that are numbers of cases; fractional weights and clusters are refused."""
+    """Cells (…, C) that are numbers of cases; weights and clusters are refused."""
     cells: FloatArray = cells_of(tally).cell_weights
     refuse_clusters(tally)
     bad = np.flatnonzero(~(cells == np.floor(cells)))  # nan is bad too
@@ -77,6 +87,7 @@ def whole_cells(tally: Tally, remedy: str = _REMEDY) -> FloatArray:
             f"the first being {cells.flat[bad[0]]:g}. Fractional weights do not say how many cases "
             f"there were: {remedy}"
         )
+    refuse_weights(tally, remedy)
     if cells.sum(axis=-1).max(initial=0.0) >= _MOST_CASES:
         raise InputError(
             f"tally must hold fewer than {_MOST_CASES:g} cases, beyond which single cases are not "
@@ -136,14 +147,3 @@ def carried(values: object, size: int, shape: tuple[int, ...]) -> FloatArray:
             f"tallies: each(measure)."
         )
     return block
-
-
-def checked_squares(squares: object, shape: tuple[int, ...]) -> FloatArray:
-    """Sums of squared weights, one for each weight of a tally of this shape."""
-    squared = _check.non_negative("squares", squares)
-    if squared.shape != shape:
-        raise InputError(
-            f"squares must have the shape {shape} of the weights of the tally, a sum of squared "
-            f"weights for each; the shape is {squared.shape}. Add them up as the weights."
-        )
-    return squared

@@ -44,7 +44,7 @@ def calibration_table(
     - ICI, E50, E90 and Emax, `smooth_calibration_errors`: mean, median, ninth decile and maximum of
       the distance from a lowess curve.
 
-    Intervals of intercept and slope are those of the logistic regression. With fractional weights
+    Intervals of intercept and slope are those of the logistic regression. With weights
     or clusters, the sandwich estimator replaces them where it is wider. They are nan where the
     scores separate the classes. Calibration in the large takes the sandwich estimator wherever it
     is wider: if the slope is not one, outcomes vary by more or less than the regression assumes.
@@ -53,7 +53,7 @@ def calibration_table(
     still in its resamples, so that percentile intervals would miss a true value of zero. The upper
     bound is the quantile of the bootstrap. The lower bound is zero where calibrated scores could
     have errors as large, and otherwise the reflected quantile. To learn how large these could be,
-    outcomes are drawn from the scores, case by case. With clusters or fractional weights,
+    outcomes are drawn from the scores, case by case. With clusters or weights,
     replicates resample whole clusters or cases, and for calibrated scores the residuals of each
     change their sign at random (wild bootstrap). Fewer than ten clusters do not show how much
     clusters differ: the intervals of these four are then nan, and the title says so. Where all
@@ -92,6 +92,7 @@ def calibration_table(
     level = _check.level(level)
     scores = _check.probabilities("y_proba", y_proba, ndim=1)
     with _check.renamed(weights="sample_weight", scores="y_proba"):
+        sample_weight = _check.sampling_weights("weights", sample_weight, scores.size)
         table = ScoreTable.from_scores(y_true, scores, positive=positive, weights=sample_weight)
     cases = _read(table, y_true, scores, positive, sample_weight, clusters)
     errors = smooth_calibration_errors(table)
@@ -115,7 +116,7 @@ class _Cases(NamedTuple):
     odds: FloatArray
     positive: IntArray
     weights: FloatArray
-    owner: IntArray | None  # the cluster, or the case itself; None: whole cases, drawn one by one
+    owner: IntArray | None  # the cluster, or the case itself; None: cases drawn one by one
     degrees: float
 
     @property
@@ -148,7 +149,7 @@ def _read(
         groups = _check.clusters(clusters)
         _check.same_length(y_true=truth, clusters=groups.codes)
         owner, degrees = groups.codes, len(np.unique(groups.codes[weights > 0])) - 1.0
-    elif not np.array_equal(weights, np.floor(weights)):
+    elif table.weighted:
         owner = np.arange(scores.size)
     weighted = weights > 0
     place = np.searchsorted(table.scores, scores[weighted])

@@ -72,11 +72,13 @@ class TestedCases:
         for name, decisions in tests.items():
             columns[names[name]] = _coded(names[name], decisions, problem)
         n_cases = _check.same_length(**columns)
-        mass = None if weights is None else _check.weights("sample_weight", weights, n_cases)
+        mass = (
+            None if weights is None else _check.sampling_weights("sample_weight", weights, n_cases)
+        )
         _refuse_one_cluster(clusters)
         joint = JointCounts._of_codes(columns, models, problem, mass, None, clusters)
         squares = None
-        if mass is not None and not np.array_equal(joint.weights, np.floor(joint.weights)):
+        if joint.weighted:
             squares = JointCounts._of_codes(
                 columns, models, problem, mass, None, clusters, squared=True
             )

@@ -179,4 +179,4 @@ def _rescored(table: ScoreTable, scores: FloatArray, weights: FloatArray) -> Sco
     first = np.flatnonzero(np.concatenate([[True], scores[1:] > scores[:-1]]))
     if first.size < scores.size:
         scores, weights = scores[first], np.add.reduceat(weights, first, axis=0)
-    return ScoreTable._trusted(scores=scores, weights=weights, classes=table.classes, groups=None)
+    return table._but(scores=scores, weights=weights, groups=None)

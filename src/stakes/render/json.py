@@ -138,15 +138,17 @@ def _value(kind: Any, data: dict[str, Any], where: str) -> Any:
         else:
             parts[field.name] = field.default  # an older version did not write it
     # Tallies go through their constructors, which check them; other values are trusted parts.
+    weighted = {"weighted": parts.pop("weighted")} if kind in (Counts, ScoreTable) else {}
     if kind in (Counts, ScoreTable):
         if parts.pop("groups") is not None:
             raise InputError(f"{where} must have no groups; it has.")
     elif issubclass(kind, Value) and not hasattr(kind, "__post_init__"):
         return kind._trusted(**parts)
     try:
-        return kind(**parts)
+        value = kind(**parts)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
+    return value._but(**weighted) if weighted else value
 
 
 def to_json(report: Report, path: str | Path | None = None) -> str:

@@ -354,3 +354,4 @@ class Assumptions(Value):
     volume: float | None = None  # number of cases in deployment
     period: str | None = None  # the period of that number, such as "year"
     engine: str | None = None  # that tallied the rows; "numpy" for arrays in memory
+    copied: bool = False  # whether `weighted` rows occurred several times; else they have weights

@@ -185,7 +185,7 @@ def joint_of(report: ReportLike) -> JointBins:
     if report.joint is None:
         raise InputError(
             "report must hold joint bins of its systems, which only cases that count as one and "
-            "cost what their cell costs have: no clusters, no fractional weights, no costs of "
+            "cost what their cell costs have: no clusters, no weights, no costs of "
             "their own, no limits, and rows in memory. Evaluate again under the other costs."
         )
     return report.joint

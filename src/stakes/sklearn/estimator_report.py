@@ -226,7 +226,8 @@ def _refuse_options(
         _check.require("calibrator", options["calibrator"], Calibrator, "Write Isotonic().")
     refuse_needless(data, problem)
     if options.get("case_costs") is None:
-        read_cases(y, problem, options.get("weights"), options.get("by"), clusters, data)
+        weights, by, copies = (options.get(name) for name in ("weights", "by", "copies"))
+        read_cases(y, problem, weights, by, clusters, data, copies)
 
 
 def _estimand(chosen: Any, splits: list[Split]) -> str:

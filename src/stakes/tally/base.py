@@ -38,6 +38,8 @@ class Tally(Value, ABC):
     """
 
     groups: Labels | None
+    # Whether the sums are of sampling weights; else they are numbers of cases, or of copies.
+    weighted: bool = False
 
     @property
     @abstractmethod
@@ -86,7 +88,7 @@ class Tally(Value, ABC):
                 f"both {type(self).__name__} must have the same leading axes; they have "
                 f"{self.leading} and {other.leading}. Name all groups in both."
             )
-        return shared
+        return {**shared, "weighted": self.weighted or other.weighted}
 
     def __radd__(self, other: object) -> Self:
         """Let ``sum(tallies)`` start from nothing."""

@@ -45,6 +45,7 @@ class Counts(CellTally):
     classes: Labels | None
     decisions: Labels | None
     groups: Labels | None
+    weighted: bool = False
 
     def __init__(self, values: object, *, classes: object = None, decisions: object = None) -> None:
         array = _check.masses("values", values)
@@ -59,6 +60,7 @@ class Counts(CellTally):
                 "classes": _axis_labels("classes", classes, array.shape[-2]),
                 "decisions": _axis_labels("decisions", decisions, array.shape[-1]),
                 "groups": None,
+                "weighted": False,
             }
         )
 
@@ -72,6 +74,7 @@ class Counts(CellTally):
         weights: object = None,
         by: object = None,
         clusters: object = None,
+        copies: object = None,
     ) -> Self:
         """Count the decisions about every class, with the problem's labels.
 
@@ -82,9 +85,10 @@ class Counts(CellTally):
         y_true : true class of every case, (n,)
         decided : decision about every case, (n,)
         problem : names the classes and decisions
-        weights : weight of each case; None counts each once
+        weights : sampling weight of each case; None counts each once
         by : labels, one per case, of slices
         clusters : labels, one per case, of what was sampled together
+        copies : how often each case occurred, whole numbers; None: once
 
         Returns
         -------
@@ -98,13 +102,17 @@ class Counts(CellTally):
         array([[1., 0., 1.],
                [0., 1., 0.]])
         """
-        _check.aligned(y_true=y_true, decided=decided, weights=weights, by=by, clusters=clusters)
+        _check.aligned(
+            y_true=y_true, decided=decided, weights=weights, copies=copies, by=by, clusters=clusters
+        )
         columns = {
             "y_true": _check.truths("y_true", y_true, problem.classes, problem.decisions),
             "decided": _check.decisions("decided", decided, problem.decisions, problem.classes),
         }
         return cls._of_rows(
-            read_rows(columns, weights, by, clusters), problem.classes, problem.decisions
+            read_rows(columns, weights, by, clusters, copies=copies),
+            problem.classes,
+            problem.decisions,
         )
 
     @classmethod
@@ -161,6 +169,7 @@ class Counts(CellTally):
         weights: object = None,
         by: object = None,
         clusters: object = None,
+        copies: object = None,
     ) -> Self:
         """Count predicted classes: the square confusion matrix.
 
@@ -169,9 +178,10 @@ class Counts(CellTally):
         y_true : true class of every case, (n,)
         y_pred : predicted class of every case, (n,)
         labels : the classes in order; None sorts those that occur
-        weights : weight of each case; None counts each once
+        weights : sampling weight of each case; None counts each once
         by : labels, one per case, of slices
         clusters : labels, one per case, of what was sampled together
+        copies : how often each case occurred, whole numbers; None: once
 
         Returns
         -------
@@ -185,14 +195,17 @@ class Counts(CellTally):
         cat    1    0
         dog    1    1
         """
-        _check.aligned(y_true=y_true, y_pred=y_pred, weights=weights, by=by, clusters=clusters)
+        _check.aligned(
+            y_true=y_true, y_pred=y_pred, weights=weights, copies=copies, by=by, clusters=clusters
+        )
         if labels is None:
             names, truth, predicted = _encoded(y_true, y_pred)
         else:
             names = _check.labels("labels", labels)
             truth = _check.codes("y_true", y_true, names)
             predicted = _check.decisions("y_pred", y_pred, names)
-        rows = read_rows({"y_true": truth, "y_pred": predicted}, weights, by, clusters)
+        columns = {"y_true": truth, "y_pred": predicted}
+        rows = read_rows(columns, weights, by, clusters, copies=copies)
         counts = cls._of_rows(rows, names, names)
         return counts if labels is not None else counts._without_absent()
 
@@ -209,6 +222,7 @@ class Counts(CellTally):
             classes=names,
             decisions=names,
             groups=self.groups,
+            weighted=self.weighted,
         )
 
     @classmethod
@@ -220,6 +234,7 @@ class Counts(CellTally):
             classes=classes,
             decisions=decisions,
             groups=rows.groups,
+            weighted=rows.weighted,
         )
 
     @classmethod

@@ -53,6 +53,7 @@ class JointCounts(JointTally):
     classes: Labels
     decisions: Labels
     groups: Labels | None
+    weighted: bool = False
 
     def __init__(
         self,
@@ -85,7 +86,8 @@ class JointCounts(JointTally):
         sums = np.zeros((len(distinct), *checked.shape[:-1]))
         np.add.at(sums, where.reshape(-1), np.moveaxis(checked, -1, 0))
         weights = np.ascontiguousarray(np.moveaxis(sums, 0, -1))
-        self._fill({"cells": distinct, "weights": weights, **names, "groups": labels})
+        parts = {"cells": distinct, "weights": weights, **names, "groups": labels}
+        self._fill({**parts, "weighted": False})
 
     @classmethod
     def from_decisions(
@@ -97,6 +99,7 @@ class JointCounts(JointTally):
         weights: object = None,
         by: object = None,
         clusters: object = None,
+        copies: object = None,
     ) -> Self:
         """Count the joint decisions of all models.
 
@@ -107,9 +110,10 @@ class JointCounts(JointTally):
         y_true : true class of every case, (n,)
         decided : model → decision about every case, (n,)
         problem : names the classes and decisions
-        weights : weight of each case; None counts each once
+        weights : sampling weight of each case; None counts each once
         by : labels, one per case, of slices
         clusters : labels, one per case, of what was sampled together
+        copies : how often each case occurred, whole numbers; None: once
 
         Returns
         -------
@@ -130,13 +134,15 @@ class JointCounts(JointTally):
             )
         models = _check.labels("the models", decided)
         named = {f"decided[{model!r}]": column for model, column in decided.items()}
-        _check.aligned(y_true=y_true, **named, weights=weights, by=by, clusters=clusters)
+        _check.aligned(
+            y_true=y_true, **named, weights=weights, copies=copies, by=by, clusters=clusters
+        )
         classes, decisions = problem.classes, problem.decisions
         truth = _check.truths("y_true", y_true, classes, decisions)
         columns: dict[str, Any] = {"y_true": truth}
         for name, labels in named.items():
             columns[name] = _check.decisions(name, labels, decisions, classes)
-        return cls._of_codes(columns, models, problem, weights, by, clusters)
+        return cls._of_codes(columns, models, problem, weights, by, clusters, copies=copies)
 
     @classmethod
     def _of_codes(
@@ -148,13 +154,14 @@ class JointCounts(JointTally):
         by: object = None,
         clusters: object = None,
         *,
+        copies: object = None,
         squared: bool = False,
     ) -> Self:
         """Count codes of the class and of each model's decision; they are not checked again.
 
         With `squared` the cells are the same, and hold sums of squared weights.
         """
-        rows = read_rows(columns, weights, by, clusters)
+        rows = read_rows(columns, weights, by, clusters, copies=copies)
         if squared and rows.weights is not None:
             rows = rows._replace(weights=rows.weights**2)
         sizes = (len(problem.classes), *(len(problem.decisions) for _ in models))
@@ -166,6 +173,7 @@ class JointCounts(JointTally):
             classes=problem.classes,
             decisions=problem.decisions,
             groups=rows.groups,
+            weighted=rows.weighted,
         )
 
     @classmethod
@@ -210,6 +218,7 @@ class JointCounts(JointTally):
             classes=self.classes,
             decisions=self.decisions,
             groups=self.groups,
+            weighted=self.weighted,
         )
 
     def by_model(self) -> dict[Label, Counts]:  # noqa: D102

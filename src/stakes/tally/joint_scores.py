@@ -48,6 +48,7 @@ class JointScores(JointTally):
     classes: Labels | None
     groups: Labels | None
     clusters: IntArray | None
+    weighted: bool = False
 
     @classmethod
     def from_scores(
@@ -59,6 +60,7 @@ class JointScores(JointTally):
         weights: object = None,
         by: object = None,
         clusters: object = None,
+        copies: object = None,
     ) -> Self:
         """Tally the scores of several models on the same cases.
 
@@ -71,9 +73,10 @@ class JointScores(JointTally):
         y_true : true class of every case, (n,)
         scores : model → score of every case, (n,)
         positive : label of the positive class; may be left out for labels 0/1 and booleans
-        weights : weight of each case; None counts each once
+        weights : sampling weight of each case; None counts each once
         by : labels, one per case, of slices
         clusters : labels, one per case, of what was sampled together
+        copies : how often each case occurred, whole numbers; None: once
 
         Returns
         -------
@@ -87,13 +90,15 @@ class JointScores(JointTally):
         """
         models, values = _columns(scores)
         named = {f"scores[{model!r}]": column for model, column in scores.items()}
-        _check.aligned(y_true=y_true, **named, weights=weights, by=by, clusters=clusters)
+        _check.aligned(
+            y_true=y_true, **named, weights=weights, copies=copies, by=by, clusters=clusters
+        )
         names, truth = two_classes(y_true, positive)
         columns: dict[str, Any] = {"y_true": truth}
         columns |= {f"scores[{model!r}]": v for model, v in zip(models, values, strict=True)}
         if clusters is not None:
             columns["clusters"] = _check.clusters(clusters).codes
-        rows = read_rows(columns, weights, by)
+        rows = read_rows(columns, weights, by, copies=copies)
         # Adding zero turns −0.0 into 0.0, so that equal scores have the same bits.
         parts = [np.unique(column + 0, return_inverse=True) for column in rows.columns]
         codes = (rows.columns[0], *(position.reshape(-1) for _, position in parts[1:]))
@@ -107,6 +112,7 @@ class JointScores(JointTally):
             models=models,
             classes=names,
             groups=rows.groups,
+            weighted=rows.weighted,
             clusters=None if clusters is None else cells[:, -1],
         )
 
@@ -165,6 +171,7 @@ class JointScores(JointTally):
             weights=np.swapaxes(classes, -1, -2),
             classes=self.classes,
             groups=self.groups,
+            weighted=self.weighted,
         )
 
     def by_model(self) -> dict[Label, ScoreTable]:  # noqa: D102

@@ -56,6 +56,7 @@ class LossMoments(Tally):
     names: Labels | None
     classes: Labels
     groups: Labels | None
+    weighted: bool = False
 
     @classmethod
     def from_losses(
@@ -67,6 +68,7 @@ class LossMoments(Tally):
         weights: object = None,
         by: object = None,
         clusters: object = None,
+        copies: object = None,
     ) -> Self:
         """Sum the losses and the products of their distances from the mean, class by class.
 
@@ -79,9 +81,10 @@ class LossMoments(Tally):
         y_true : true class of every case, (n,)
         losses : name → loss of every case, (n,), or an array (n, J); of size up to 1e100
         classes : labels of the classes; None sorts those that occur
-        weights : weight of each case; None counts each once
+        weights : sampling weight of each case; None counts each once
         by : labels, one per case, of slices
         clusters : labels, one per case, of what was sampled together
+        copies : how often each case occurred, whole numbers; None: once
 
         Returns
         -------
@@ -100,11 +103,18 @@ class LossMoments(Tally):
         named = losses if isinstance(losses, Mapping) else {}
         columns = {f"losses[{name!r}]": column for name, column in named.items()}
         _check.aligned(
-            y_true=y_true, losses=losses, **columns, weights=weights, by=by, clusters=clusters
+            y_true=y_true,
+            losses=losses,
+            **columns,
+            weights=weights,
+            copies=copies,
+            by=by,
+            clusters=clusters,
         )
         names, matrix = _loss_matrix(losses)
         truth = _check.codes("y_true", y_true, labels)
-        rows = read_rows({"y_true": truth, "losses": matrix}, weights, by, clusters)
+        columns = {"y_true": truth, "losses": matrix}
+        rows = read_rows(columns, weights, by, clusters, copies=copies)
         code, loss = rows.columns
         if classes is None and len(code) < len(truth):  # labels of weight zero are absent
             present, code = np.unique(code, return_inverse=True)
@@ -117,7 +127,8 @@ class LossMoments(Tally):
             for j, second in enumerate(parts[: i + 1]):
                 product = _sums(rows, code, first * second, len(labels))
                 products[..., i, j] = products[..., j, i] = product
-        return cls._about(centre, weight, sums, products, names, labels, rows.groups)
+        moments = cls._about(centre, weight, sums, products, names, labels, rows.groups)
+        return moments._but(weighted=rows.weighted)
 
     @classmethod
     def _about(

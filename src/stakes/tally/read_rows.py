@@ -68,6 +68,12 @@ class Rows(NamedTuple):
     weights: FloatArray | None  # None: every case counts once
     group: IntArray | None
     groups: Labels | None
+    copied: bool = False  # whether the weights are numbers of equal cases
+
+    @property
+    def weighted(self) -> bool:
+        """Whether some case has a weight other than one: then sums are no numbers of cases."""
+        return not (self.copied or self.weights is None or bool((self.weights == 1).all()))
 
 
 def read_rows(
@@ -76,6 +82,7 @@ def read_rows(
     by: object = None,
     clusters: object = None,
     *,
+    copies: object = None,
     weights_name: str = "weights",
 ) -> Rows:
     """Check that the columns describe the same cases; drop the cases of weight zero.
@@ -86,6 +93,7 @@ def read_rows(
     weights : weight of each case, (n,); None counts each once
     by : labels, one per case, of slices
     clusters : labels, one per case, of what was sampled together
+    copies : how often each case occurred, (n,); None: once
     weights_name : what to call the weights in messages
 
     Returns
@@ -100,7 +108,15 @@ def read_rows(
     """
     n_cases = _check.same_length(**columns)
     parts = tuple(columns.values())
-    keep, weight = None, None
+    keep, weight, copied = None, None, copies is not None
+    if copied:
+        if weights is not None:
+            raise InputError(
+                f"{weights_name} and copies must not both be stated: weights say how many cases a "
+                f"row stands for, copies how often it occurred. Pass one of them.",
+                argument="copies",
+            )
+        weights, weights_name = _check.copies("copies", copies, n_cases), "copies"
     if weights is not None or n_cases == 0:
         weight = _check.weights(weights_name, weights, n_cases, of=next(iter(columns)))
         keep = None if weight.all() else weight > 0
@@ -109,7 +125,7 @@ def read_rows(
     if weight is not None and keep is not None:
         weight = weight[keep]
     if by is None and clusters is None:
-        return Rows(parts, weight, None, None)
+        return Rows(parts, weight, None, None, copied)
     if by is not None and clusters is not None:
         raise InputError(
             "by and clusters cannot both be the leading axis of a tally; pass one of them. For "
@@ -119,7 +135,7 @@ def read_rows(
     groups = _check.clusters(clusters) if by is None else _check.groups("by", by)
     _check.same_length(**columns, **{name: groups.codes})
     groups = groups.only(keep)
-    return Rows(parts, weight, groups.codes, groups.labels)
+    return Rows(parts, weight, groups.codes, groups.labels, copied)
 
 
 def refuse_too_many(groups: int, cells: int, remedy: str = MERGE) -> None:

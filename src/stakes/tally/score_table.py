@@ -47,6 +47,7 @@ class ScoreTable(CellTally):
     weights: FloatArray
     classes: Labels | None
     groups: Labels | None
+    weighted: bool = False
 
     def __init__(self, scores: object, weights: object, *, classes: object = None) -> None:
         score = _check.real_scores("scores", scores)
@@ -61,7 +62,15 @@ class ScoreTable(CellTally):
             raise InputError(
                 f"classes must be two labels; got {len(names)}. Name the negative one first."
             )
-        self._fill({"scores": score, "weights": weight, "classes": names, "groups": None})
+        self._fill(
+            {
+                "scores": score,
+                "weights": weight,
+                "classes": names,
+                "groups": None,
+                "weighted": False,
+            }
+        )
 
     @classmethod
     def from_scores(
@@ -73,6 +82,7 @@ class ScoreTable(CellTally):
         weights: object = None,
         by: object = None,
         clusters: object = None,
+        copies: object = None,
     ) -> Self:
         """Sort the scores of single cases and pool equal ones.
 
@@ -81,9 +91,10 @@ class ScoreTable(CellTally):
         y_true : true class of every case, (n,)
         scores : score of every case, (n,)
         positive : label of the positive class; may be left out for labels 0/1 and booleans
-        weights : weight of each case, (n,); None counts each once
+        weights : sampling weight of each case, (n,); None counts each once
         by : labels of slices, one per case; the table gets a leading axis of slices
         clusters : labels, one per case, of what was sampled together; also a leading axis
+        copies : how often each case occurred, whole numbers; None: once
 
         Returns
         -------
@@ -94,12 +105,21 @@ class ScoreTable(CellTally):
         >>> ScoreTable.from_scores([0, 0, 1, 1], [0.2, 0.6, 0.6, 0.9]).weights.tolist()
         [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
         """
-        _check.aligned(y_true=y_true, scores=scores, weights=weights, by=by, clusters=clusters)
+        _check.aligned(
+            y_true=y_true, scores=scores, weights=weights, copies=copies, by=by, clusters=clusters
+        )
         names, truth = two_classes(y_true, positive)
         score = _check.real_scores("scores", scores, borrowed=True)
-        rows = read_rows({"y_true": truth, "scores": score}, weights, by, clusters)
+        columns = {"y_true": truth, "scores": score}
+        rows = read_rows(columns, weights, by, clusters, copies=copies)
         distinct, weight = pooled(rows)
-        return cls._trusted(scores=distinct, weights=weight, classes=names, groups=rows.groups)
+        return cls._trusted(
+            scores=distinct,
+            weights=weight,
+            classes=names,
+            groups=rows.groups,
+            weighted=rows.weighted,
+        )
 
     @classmethod
     def from_frame(
@@ -216,7 +236,11 @@ class ScoreTable(CellTally):
         # lose precision in the difference.
         values[..., :-1, :, 1] = np.cumsum(self.weights[..., ::-1, :], axis=-2)[..., ::-1, :]
         return Counts._trusted(
-            values=values, classes=self.classes, decisions=None, groups=self.groups
+            values=values,
+            classes=self.classes,
+            decisions=None,
+            groups=self.groups,
+            weighted=self.weighted,
         )
 
     def _times(self, factors: FloatArray) -> Self:
@@ -288,7 +312,7 @@ class ScoreTable(CellTally):
         means = np.where(np.isnan(means), 0.0, means)
         stops = np.concatenate([starts[1:], [scores.size]]) - 1
         means = np.clip(means, scores[starts], scores[stops])  # rounding must not leave the bin
-        return self._trusted(scores=means, weights=pooled, classes=self.classes, groups=None)
+        return self._but(scores=means, weights=pooled, groups=None)
 
     def _at(self, scores: FloatArray) -> Self:
         """The table at other scores, one for each of its own; equal ones are pooled."""

@@ -14,7 +14,6 @@ from stakes import _check
 from stakes._check import HEAVIEST, LIGHTEST, FloatArray
 from stakes.errors import InputError
 from stakes.evaluation import (
-    MOST_WEIGHT,
     Evidence,
     JointSample,
     ModelTallies,
@@ -52,7 +51,7 @@ class EpochSums:
 
     `decided` and `squares` (K × M) hold the weights of the Bayes decisions and their squares,
     `predicted` (K × K) those of the most probable classes, `proper` (3, K) the sums of log loss,
-    Brier score and cases of probability 0, `rows` (2, K) the numbers of rows and of fractional
+    Brier score and cases of probability 0, `rows` (2, K) the numbers of rows and of weighted
     weights.
     """
 
@@ -134,7 +133,7 @@ class EpochSums:
         losses = torch.stack([surprise, square, lost.double()])
         # Losses of cases of weight 0 may be nan, and must not enter the sum.
         self.proper += torch.where(mass > 0, losses * mass, 0.0) @ member.double()
-        marks = torch.stack([torch.ones_like(mass), (mass != mass.floor()).double()])
+        marks = torch.stack([torch.ones_like(mass), (mass != 1).double()])
         self.rows += marks @ member.double()
 
     # After the last case -------------------------------------------------------------------------
@@ -198,8 +197,8 @@ class EpochSums:
             tuned_apart=False,
         )
         rules = rules_by_system(kind, problem)
-        rows, fractional = self.rows.cpu().numpy()
-        uncounted = bool(fractional.any()) or self.counts().values.sum() >= MOST_WEIGHT
+        rows, weighted = self.rows.cpu().numpy()
+        uncounted = bool(weighted.any())
         losses = self.losses()
         size = problem.n_classes
         cells = self.predicted.cpu().numpy().reshape(size, size)
@@ -223,19 +222,19 @@ class EpochSums:
             models=(tallies,),
             slices=(),
             posterior_prior=shares,
-            weighted=uncounted or not np.array_equal(rows, self.counts().class_weights),
+            weighted=uncounted,
             left_out=tuple(self._left_out(name, bins, shares)),
         )
 
-    def _sample(self, systems: tuple[str, ...], rows: FloatArray, fractional: bool) -> JointSample:
-        """Counts of the decisions as a sample; fractional weights come with their squares."""
+    def _sample(self, systems: tuple[str, ...], rows: FloatArray, weighted: bool) -> JointSample:
+        """Counts of the decisions as a sample; weights come with their squares."""
         counts = self.counts()
         used = counts.values > 0
         cells = np.argwhere(used)
         joint = JointCounts._of_cells(cells, counts.values[used], systems, self.problem)
         squares = self.squares.cpu().numpy().reshape(used.shape)[used]
-        sizes = rows if fractional else counts.class_weights
-        return JointSample(joint=joint, sizes=sizes, squares=squares if fractional else None)
+        joint = joint._but(weighted=weighted)
+        return JointSample(joint=joint, sizes=rows, squares=squares if weighted else None)
 
     def _left_out(
         self, name: str, bins: BinnedScores | None, shares: FloatArray

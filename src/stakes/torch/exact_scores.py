@@ -101,9 +101,11 @@ def score_table(
         mass = None if weight is None else weight.double().numpy()
         values = score.float() if score.dtype == torch.bfloat16 else score
         codes = truth.to(torch.int64).numpy()
-        return ScoreTable._of_codes(codes, values.double().numpy(), mass, names)
+        table = ScoreTable._of_codes(codes, values.double().numpy(), mass, names)
+        return table._but(weighted=mass is not None)
     columns = _unweighted(score, truth) if weight is None else _weighted(score, truth, weight)
-    return ScoreTable._trusted(scores=columns[0], weights=columns[1], classes=names, groups=None)
+    labels = {"classes": names, "groups": None, "weighted": weight is not None}
+    return ScoreTable._trusted(scores=columns[0], weights=columns[1], **labels)
 
 
 @torch.no_grad()

@@ -19,9 +19,9 @@ const isWhole = ({ table }) => !table || table.weights.every((row) => row.every(
 /** Why the page has no intervals for rates; null if every case counts as one. */
 const RATES_UNKNOWN = DATA.clustered
   ? "cases come in clusters"
-  : MODELS.every(isWhole)
+  : !DATA.weighted && MODELS.every(isWhole)
     ? null
-    : "weights are not whole numbers of cases";
+    : "cases have weights";
 
 /** The model whose interval is drawn: that of the cheapest system, or the first one shown. */
 function bandedModel(models, known = BANDED) {

@@ -79,6 +79,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "limits": [_limit(report, limit) for limit in problem.limits],
         "joint": _joint(report),
         "clustered": assumptions.clusters is not None,
+        "weighted": report.best.counts.weighted,
     }
 
 

@@ -303,7 +303,7 @@ function limitLine({ decision, within, bound, sign, text }, counts) {
   const rows = within === null ? counts : [counts[within]];
   const prior = within === null ? result.prior : [1];
   const value = expectedCost(rows, rows.map(() => isDecision), prior);
-  const hasInterval = !DATA.clustered && rows.flat().every(Number.isInteger);
+  const hasInterval = !DATA.clustered && !DATA.weighted && rows.flat().every(Number.isInteger);
   const bounds = hasInterval ? intervalOfCounts(rows, rows.map(() => isDecision), prior) : [value, value];
   const [nearest, farthest] = [...bounds].sort((a, b) => sign * (a - b));
   const [kept, possible] = [farthest, nearest].map((share) => sign * (share - bound) <= TIE);
