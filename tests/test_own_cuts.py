@@ -144,9 +144,8 @@ def test_decisions_that_alternate_by_rounding_beside_a_cut_make_one_cut():
     costs = [[0, 1, 6], [12, 2, 0]]
     problem = Problem(costs, decisions=["approve", "review", "block"], prior=[0.9, 0.1])
     for positives in range(400, 600):
-        rule = Rule(
-            problem, from_prior=[1 - positives / 1000, positives / 1000], to_prior=[0.9, 0.1]
-        )
+        shares = np.array([1 - positives / 1000, positives / 1000])
+        rule = Rule(problem, from_prior=shares, to_prior=np.array([0.9, 0.1]))
         assert rule.cuts is not None
         assert rule.cuts.decisions.tolist() == [0, 1, 2]
 
