@@ -14,6 +14,7 @@ import pytest
 from stakes import Limit, Posteriors, Problem, Report, Scores, evaluate
 from stakes._files import sealed
 from stakes.calibration import Affine, BetaMap, Histogram, Identity, Isotonic, Logistic, Platt
+from stakes.evaluation.rule_words import rule_in_words
 from stakes.measures import expected_cost
 from stakes.report import System
 from stakes.rule import Rule
@@ -144,9 +145,8 @@ def test_decisions_that_alternate_by_rounding_beside_a_cut_make_one_cut():
     costs = [[0, 1, 6], [12, 2, 0]]
     problem = Problem(costs, decisions=["approve", "review", "block"], prior=[0.9, 0.1])
     for positives in range(400, 600):
-        rule = Rule(
-            problem, from_prior=[1 - positives / 1000, positives / 1000], to_prior=[0.9, 0.1]
-        )
+        shares = np.array([1 - positives / 1000, positives / 1000])
+        rule = Rule(problem, from_prior=shares, to_prior=np.array([0.9, 0.1]))
         assert rule.cuts is not None
         assert rule.cuts.decisions.tolist() == [0, 1, 2]
 
@@ -173,10 +173,11 @@ def test_a_map_that_falls_is_not_said_to_rise():
     p = 1 / (1 + np.exp(rng.normal(3 * y - 1.5)))  # probabilities of the other class
     problem = Problem.binary(false_alarm=1, miss=1, decisions=["wait", "treat"])
     report = evaluate(y, {"net": p}, problem, calibrator=Affine(), replicates=10)
-    assert report.system("net (recalibrated)").scale == "corrected probability"
-    assert (
-        "Deploy net with Bayes decisions, recalibrated (by the corrected probability, as "
-        "report.rule() and --rule-out do: treat above 50 %)" in report.verdict.sentences[0]
+    system = report.system("net (recalibrated)")
+    assert system.scale == "corrected probability"
+    assert rule_in_words(system, problem) == (
+        "with Bayes decisions, recalibrated (by the corrected probability, as "
+        "report.rule() and --rule-out do: treat above 50 %)"
     )
 
 
