@@ -113,6 +113,15 @@ def rules_of(
                 yield DecisionRule(model, TUNED, float(best), eligible=not honest)
 
 
+def is_turned(costs: FloatArray) -> bool:
+    """Whether each of two classes is served best by the other's decision, as prices may make it.
+
+    No threshold above which the second decision is taken says so.
+    """
+    (right, wrong), (miss, hit) = costs
+    return bool(wrong < right and miss < hit)
+
+
 def is_movable(from_prior: FloatArray, to_prior: FloatArray) -> bool:
     """Whether posteriors that hold for one prior need to be moved to another, and can be.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from stakes import _text
 from stakes._check import Labels
-from stakes.evaluation.decision_rules import DecisionRule
+from stakes.evaluation.decision_rules import DecisionRule, is_turned
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 from stakes.report import BAYES, CORRECTED, OWN_COLUMN, POSTERIOR_RULES, TUNED, TUNED_APART
@@ -76,6 +76,8 @@ def cuts_of_system(
     shipped = rules.if_fitted(name)
     added = None if shipped is None else shipped.added
     priced = problem.with_limits(None) if added is None else problem.plus(added.sum(axis=0))
+    if problem.is_binary and is_turned(priced.costs):
+        return SystemCuts()
     probabilities, decided = _of_costs(priced)
     at = None if shipped is None else _on_column(shipped, decided)
     if at is None:

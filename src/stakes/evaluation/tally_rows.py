@@ -20,7 +20,7 @@ from stakes.evaluation.case_charges import Charges, charges_of, weighted_terms
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.column_order import ColumnOrder, better_order
 from stakes.evaluation.column_ranks import ranks_of_rows
-from stakes.evaluation.decision_rules import DecisionRule, rules_by_system, rules_of
+from stakes.evaluation.decision_rules import DecisionRule, is_turned, rules_by_system, rules_of
 from stakes.evaluation.evidence import (
     FEW_SOURCES,
     RULES,
@@ -239,10 +239,7 @@ def _priced(rule: DecisionRule, limited: LimitedRule, cases: Cases) -> DecisionR
     prices, threshold = limited.whole, rule.threshold
     if threshold is not None:  # it follows from the costs, to which prices are added
         priced = cases.problem.plus(prices.added.sum(axis=0))
-        (a, b), (c, d) = priced.costs
-        # Prices of rates may make each class served best by the other's decision: no threshold
-        # above which the second one is taken says so.
-        threshold = None if b < a and c < d else priced.threshold
+        threshold = None if is_turned(priced.costs) else priced.threshold
     return replace(
         rule,
         threshold=threshold,
