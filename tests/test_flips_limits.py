@@ -201,7 +201,8 @@ def test_several_limits_move_nothing_and_the_report_says_so():
     assert nearest_change(few).split(",")[0] in ("if today's decisions stay", "none")
 
 
-WRONG = 1 / (1 + np.exp(0.3 * LOG_ODDS + 1.4))  # high where it should be low
+_HIGH = 1 / (1 + np.exp(0.3 * LOG_ODDS + 1.4))  # high where it should be low
+WRONG = Posteriors(np.stack([1 - _HIGH, _HIGH], axis=1), classes=(0, 1))
 PLACES = {"limit": (0.0, 0.04, 0.3, 1.0), "factor": (0.1, 0.5, 4.0)}
 
 

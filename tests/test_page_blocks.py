@@ -143,7 +143,7 @@ def test_the_steps_of_github_actions_run(folder):
 def test_a_folder_without_the_files_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AssertionError):
-        run(blocks_of("README.md", "")[1].commands[1])  # after the installation
+        run(blocks_of("README.md", "")[2].commands[1])  # after the installation
 
 
 def test_problem_files_of_the_pages_are_read(tmp_path):

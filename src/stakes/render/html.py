@@ -69,6 +69,11 @@ _LIVE_TITLES = (
     *("Cost of each system", "Bounds", "Systems that break a limit", "Where the money goes"),
     *("What metrics would have picked", QUALITY, "Loss of each way", "Slices"),
 )
+_SIZES = {
+    "most_scores": f"{MOST_SCORES:,}",
+    "most_bins": f"{MOST_BINS:,}",
+    "fewer_bins": f"{FEWER_BINS:,}",
+}
 _ELSEWHERE = ("Verdict", "Caveats", "Assumptions")  # these have a place of their own on the page
 
 # Marks that change the direction of the text after them: a label must not reverse a sentence.
@@ -150,9 +155,7 @@ def to_html(
         normalized_note=naive_breaks_limit(report),
         recommended=middle(report.verdict.choice or "", NAME),
         **_frame(),
-        most_scores=f"{MOST_SCORES:,}",
-        most_bins=f"{MOST_BINS:,}",
-        fewer_bins=f"{FEWER_BINS:,}",
+        **_SIZES,
     )
     text: str = page.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate has no bytes
     text = _isolated(re.sub(f"[{_TURNING}]", "", text), report)

@@ -220,7 +220,7 @@ class Verdict(Value):
     --------
     >>> from stakes import Problem, evaluate
     >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 0, 0, 1] * 50
-    >>> models = {"good": [0.02, 0.05, 0.3, 0.6] * 50, "poor": [0.3, 0.2, 0.6, 0.2] * 50}
+    >>> models = {"good": [0.02, 0.05, 0.3, 0.6] * 50, "poor": [0.02, 0.3, 0.6, 0.6] * 50}
     >>> verdict = evaluate(y, models, problem, calibrator=None).verdict
     >>> verdict.cheapest, verdict.contenders, verdict.runner_up
     ('good (as is)', ('good (as is)',), 'poor (as is)')

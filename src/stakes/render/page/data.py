@@ -333,7 +333,7 @@ def _table(
     if table is None or n_scores is None:
         return None
     pooled = n_scores > table.scores.size
-    digits = 5 if pooled else 17  # of weights that are no whole numbers
+    digits = 4 if pooled else 17  # of weights that are no whole numbers
     scores, scale = _rounded(table, report, systems, 6 if pooled else 8)
     return {
         "scores": scores,
