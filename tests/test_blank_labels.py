@@ -70,6 +70,8 @@ def test_a_missing_label_in_a_frame_says_the_same(library, gap):
 @pytest.mark.parametrize("engine", [None, "duckdb"])
 @pytest.mark.parametrize("gap", ["", '""', "   "])
 def test_a_missing_label_in_a_file_says_the_same(tmp_path, gap, engine):
+    pytest.importorskip("narwhals")
+    pytest.importorskip("duckdb")
     path = tmp_path / "cases.csv"
     rows = [f"{label},{score}" for label, score in zip(labels(gap), SCORES, strict=True)]
     path.write_text("\n".join(["label,p", *rows]), encoding="utf-8")

@@ -201,7 +201,7 @@ def test_gates_ask_for_the_upper_ends(report):
         # Without a name it is the verdict that is judged, by what allows for the choice.
         deployed = replace(report.verdict, deploy=report.system(name), keep=None, **ends)
         judged = replace(report, verdict=deployed)
-        assert (judged.is_better(), judged.is_no_worse()) == (better, True)
+        assert (judged.is_better(), judged.is_no_worse()) == (better, no_worse)
 
 
 def test_a_verdict_that_deploys_nothing_passes_no_gate(report):

@@ -35,6 +35,7 @@ def named(truth: IntArray) -> list[str]:
 
 
 def test_the_report_says_which_columns_decisions_use():
+    pytest.importorskip("jinja2")
     truth, score, columns = payments()
     report = evaluate(named(truth), score, PROBLEM, data=columns, **QUICK)
     line = "Decisions use: columns amount, fees of the costs, which must be known when a decision"

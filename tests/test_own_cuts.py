@@ -263,6 +263,7 @@ def demo() -> Report:
 
 
 def test_the_data_of_the_demo_show_the_same_cuts_everywhere(demo):
+    pytest.importorskip("jinja2")
     shown = "(grant where boosting is up to 0.261, review up to 0.9965, decline above; corrected "
     assert shown in " ".join(demo.verdict.sentences).replace("\u00a0", " ")
     for medium in (str(demo), demo.to_text(), demo.to_markdown(), demo.to_html()):
@@ -284,6 +285,7 @@ def test_every_cut_in_json_names_its_scale(demo):
 
 
 def test_the_cuts_of_a_report_without_a_scale_are_of_corrected_probabilities(demo):
+    pytest.importorskip("jinja2")
     body = json.loads(demo.to_json())
     del body["checksum"]
     listed = [*body["systems"], body["verdict"]["deploy"]]

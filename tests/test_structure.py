@@ -125,7 +125,7 @@ FLOORS: dict[str, str] = {
         "json line_picture layout rounding against systems limit_tables flip_tables tables "
         "key_figures page page.rising_curves page.data html text_formats schema"
     ),
-    "report": "_findings _pairs _other_stakes _flips _systems _report _consistency",
+    "report": "_findings _systems _pairs _other_stakes _flips _report _consistency",
     "rule": "_cuts _rule_parts _rule _rules",
     "scoring": "bins rules case_scores weighted table_scores",
     "simulate": "_line random_counts gaussian",

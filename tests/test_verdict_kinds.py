@@ -206,3 +206,130 @@ def test_the_share_that_is_saved_is_undefined_where_not_looking_costs_nothing():
     gains = evaluate(y, {"m": [0, 1] * 40}, Problem([[0, 1], [0, -5]]), **QUICK)
     assert gains.verdict.share is None
     assert isinstance(evaluate(y, {"m": [0, 1] * 40}, COSTS, **QUICK).verdict.share, Measured)
+
+
+# What fresh readers found ------------------------------------------------------------------------
+
+MISS_9 = Problem.binary(false_alarm=1, miss=9, unit="EUR")
+
+
+def test_a_bad_incumbent_makes_no_system_worth_running_that_saves_nothing():
+    rng = np.random.default_rng(6)
+    y = (rng.random(2000) < 0.2).astype(int)
+    new, old = np.where(rng.random(2000) < 0.97, 1, 0), rng.integers(0, 2, 2000)
+    models = {"new": Decisions(new), "old": Decisions(old)}
+    report = evaluate(y, models, MISS_9, baseline="old")
+    gap = report.verdict.difference
+    assert gap is not None
+    assert gap.high < 0
+    assert report.verdict.saving_over_naive.value <= 0
+    assert report.verdict.kind == "try"
+    assert (report.is_better(), report.is_no_worse()) == (False, False)
+
+
+def test_an_incumbent_does_not_stay_where_another_is_shown_to_be_better():
+    """Not looking is cheaper than both here, though not clearly: that is what to do."""
+    rng = np.random.default_rng(29)
+    y = (rng.random(3000) < 0.2).astype(int)
+    new = np.where(rng.random(3000) < 0.93, 1, 0)
+    new = np.where((y == 1) & (rng.random(3000) < 0.25), 1, new)
+    rng.random(3000)
+    old = new.copy()
+    old[rng.permutation(np.flatnonzero((new == 1) & (y == 1)))[:6]] = 0
+    models = {"new": Decisions(new), "old": Decisions(old)}
+    verdict = evaluate(y, models, MISS_9, baseline="old").verdict
+    assert (verdict.kind, verdict.keep) == ("none", None)
+    assert "Against old (as decided), new (as decided) saves 0.018 EUR" in verdict.sentences[-1]
+
+
+def test_a_system_that_costs_more_than_an_incumbent_which_breaks_a_limit_passes_no_gate():
+    rng = np.random.default_rng(3)
+    y = (rng.random(4000) < 0.2).astype(int)
+    p = 1 / (1 + np.exp(-(2 * (2 * y + rng.normal(size=4000)) - 2 - np.log(4))))
+    models = {"new": p, "old": Decisions((p > 0.1).astype(int))}
+    limited = MISS_9.with_limits([Limit.share(1, at_most=0.25)])
+    report = evaluate(y, models, limited, baseline="old", calibrator=None)
+    assert report.verdict.kind == "deploy"
+    assert "but old (as decided) clearly breaks a limit" in " ".join(report.verdict.sentences)
+    assert "within the margin" not in " ".join(report.verdict.sentences)
+    assert not report.is_no_worse()
+
+
+def test_a_cut_that_lies_on_a_score_is_printed_so_that_it_decides_alike():
+    rng = np.random.default_rng(0)
+    levels, shares = np.array([0.05, 1 / 3, 0.8]), np.array([0.05, 0.10, 0.8])
+    group = rng.integers(0, 3, 3000)
+    y = (rng.random(3000) < shares[group]).astype(int)
+    problem = Problem.binary(false_alarm=1, miss=2)
+    report = evaluate(y, levels[group], problem, calibrator=None)
+    system = report.best
+    printed = float(system.cut_text(system.threshold).removesuffix(" %")) / 100
+    decided = report.rule().decide(levels)
+    assert decided.tolist() == (levels > printed).astype(int).tolist()
+
+
+def test_copies_count_as_cases_where_it_is_said_how_many_would_settle_it():
+    rng = np.random.default_rng(4)
+    y = (rng.random(200) < 0.2).astype(int)
+    new, copies = np.where(rng.random(200) < 0.9, 1, 0), np.full(200, 10)
+    rows = np.repeat(np.arange(200), copies)
+    written = evaluate(y, Decisions(new), MISS_9, copies=copies).verdict
+    repeated = evaluate(y[rows], Decisions(new[rows]), MISS_9).verdict
+    assert written.cases_to_settle == repeated.cases_to_settle
+    assert written.cases_to_settle is None or written.cases_to_settle > 2000
+
+
+def test_an_earlier_report_of_the_same_model_is_told_from_the_present_one():
+    rng = np.random.default_rng(3)
+    y = (rng.random(4000) < 0.2).astype(int)
+    p = 1 / (1 + np.exp(-(2 * (2 * y + rng.normal(size=4000)) - 2 - np.log(4))))
+    first = evaluate(y[:2000], {"net": p[:2000]}, MISS_9, calibrator=None)
+    report = evaluate(y[2000:], {"net": p[2000:]}, MISS_9, baseline=first, calibrator=None)
+    assert report.verdict.sentences[0] == (
+        "Keep the earlier net (as is): it is not shown that net (as is) costs less."
+    )
+    now = [(margin.value, margin.clear_low, margin.clear_high) for margin in report.margins]
+    assert all(low < value < high for value, low, high in now if np.isfinite([low, high]).any())
+    report.to_text()
+
+
+def test_a_simpler_rule_that_is_named_is_not_said_to_be_the_cheapest():
+    rng = np.random.default_rng(8)
+    y = (rng.random(800) < 0.3).astype(int)
+    signal = 1.5 * y + rng.normal(size=800)
+    p = 1 / (1 + np.exp(-(1.5 * signal - 1.125 + np.log(3 / 7))))
+    report = evaluate(y, p, MISS_9)
+    verdict = report.verdict
+    assert verdict.cheapest == "model (as is)"
+    gap = report.system("model (recalibrated)").cost.value - report.best.cost.value
+    assert gap < 0
+    assert verdict.saving_over_runner_up.value == pytest.approx(gap)
+    text = " ".join(verdict.sentences)
+    assert "as one of the cheapest of 2 systems" in text
+    assert "0.001 EUR less per case on these cases" in text
+    kept = evaluate(y, p, MISS_9, baseline="model").verdict
+    assert kept.sentences[0].endswith("on these cases by more than 1 % of what it saves.")
+
+
+def test_where_the_incumbent_stays_it_is_said_that_not_looking_is_cheaper():
+    rng = np.random.default_rng(0)
+    y = (rng.random(1000) < 0.2).astype(int)
+    old, new = np.where(rng.random(1000) < 0.97, 1, 0), rng.integers(0, 2, 1000)
+    models = {"new": Decisions(new), "old": Decisions(old)}
+    verdict = evaluate(y, models, MISS_9, baseline="old").verdict
+    assert verdict.keep == "old (as decided)"
+    assert "not clearly less than old (as decided)" in verdict.sentences[-1]
+
+
+def test_posteriors_in_doubt_have_no_flips_and_their_rules_say_so():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, 600)
+    rows = rng.dirichlet(np.ones(3), 600) + 3 * np.eye(3)[(y + 1) % 3]
+    rows /= rows.sum(axis=1, keepdims=True)
+    report = evaluate(y, rows, Problem.zero_one(3), calibrator=None)
+    assert report.verdict.doubted
+    assert report.flips() == report.flips("kept") == ()
+    assert report.rule("model").caution == "the classes of its columns are in doubt"
+    with pytest.raises(InputError, match="name the classes of the columns"):
+        report.zones()
+    assert Report.from_json(report.to_json()) == report

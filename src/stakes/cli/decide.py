@@ -101,7 +101,8 @@ def decide(
         n_rows = rewrite(source, columns, decided, target, beside=charged)
     if not quote_formulas:
         _notify_formulas(column, problem)
-    notify(f"wrote {out}: {n_rows:,} rows with the column {header}")
+    caution = "" if rule is None or rule.caution is None else f", by a rule {rule.caution}"
+    notify(f"wrote {out}: {n_rows:,} rows with the column {header}{caution}")
 
 
 def _notify_formulas(column: str, problem: Problem) -> None:

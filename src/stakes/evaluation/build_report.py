@@ -136,8 +136,9 @@ def report_of(
 
 def _chosen(verdict: Verdict, named: Mapping[str, System], costs: SampledCosts) -> str:
     """What is done after the verdict: a system, the incumbent, or what needs no model."""
-    kept = verdict.keep if verdict.keep in named else None
-    return verdict.cheapest or kept or costs.unaided
+    if verdict.keep is not None and verdict.keep not in named:  # it is of an earlier report
+        return costs.cheapest or costs.unaided
+    return verdict.cheapest or verdict.keep or costs.unaided
 
 
 def _qualities(

@@ -357,7 +357,7 @@ def _sampling(evidence: Evidence) -> Iterator[Caveat]:
     elif sample.clusters is not None:
         yield from _classes_in_few_clusters(evidence)
         yield from _unequal_clusters(sample)
-    elif evidence.weighted:
+    if evidence.weighted:
         yield from _weights(evidence)
 
 
@@ -401,10 +401,11 @@ def _weights(evidence: Evidence) -> Iterator[Caveat]:
     if evidence.whole_weights:
         yield Caveat(
             "whole weights",
-            f"Weights are sampling weights, also where they are whole numbers: intervals take each "
-            f"of the {number(evidence.n_rows)} rows as one case. If they say how often a row "
-            f"occurred, pass them as copies= instead.",
+            "Weights are sampling weights, also where they are whole numbers: intervals take each "
+            "row as one case. If they say how often a row occurred, pass them as copies= instead.",
         )
+        return
+    if evidence.sample.clusters is not None:
         return
     yield Caveat(
         "fractional weights",

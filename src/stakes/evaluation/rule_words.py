@@ -52,7 +52,9 @@ def _cuts(system: System) -> str:
         return f"by {_CORRECTED}: {_listed(system, '')}"
     if not corrects:
         return _listed(system, "")
-    known = [probability(share) for share in system.corrected if isfinite(share)]
+    ends = [high for _, high in taken[:-1]]  # a decision that no score receives has no cut
+    pairs = zip(system.corrected, system.changes, strict=True)
+    known = [probability(share) for share, cut in pairs if cut in ends and isfinite(share)]
     noun = "corrected probability" if len(known) == 1 else "corrected probabilities"
     return f"{_listed(system, f' where {system.model} is')}; {noun} {' and '.join(known)}"
 

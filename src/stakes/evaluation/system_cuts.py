@@ -15,7 +15,7 @@ from stakes.report import BAYES, CORRECTED, OWN_COLUMN, POSTERIOR_RULES, TUNED, 
 from stakes.rule import Rule, Rules
 from stakes.tally import ScoreTable
 
-_FEWEST, _MOST = 3, 9  # significant digits of a cut; nine tell all single-precision numbers apart
+_FEWEST, _MOST = 3, 17  # significant digits of a cut; 17 tell all numbers apart
 
 
 class SystemCuts(NamedTuple):
@@ -114,18 +114,15 @@ def _on_column(rule: Rule, decided: Labels) -> tuple[float, ...] | None:
 
 
 def _digits(cuts: tuple[float, ...], table: ScoreTable | None) -> int:
-    """The fewest digits to which cuts can be rounded so that they decide all scores alike.
-
-    A cut beside a score at which two decisions cost the same cannot be told from it: it needs few.
-    """
+    """The fewest digits to which cuts can be rounded so that they decide all scores alike."""
     finite = [cut for cut in cuts if np.isfinite(cut)]
     if table is None or not finite:
         return _FEWEST
     places = np.searchsorted(table.scores, finite, side="right")
-    alike = np.zeros((_MOST + 1, len(finite)), dtype=bool)
-    for digits in range(_FEWEST, _MOST + 1):
+    # A cut on a score such as 1/3 needs nearly all digits: rounded down it would decide that score
+    # as those above it.
+    for digits in range(_FEWEST, _MOST):
         rounded = [_text.number_in(_text.point(cut, digits)) for cut in finite]
-        alike[digits] = np.searchsorted(table.scores, rounded, side="right") == places
-        if alike[digits].all():
+        if (np.searchsorted(table.scores, rounded, side="right") == places).all():
             return digits
-    return max(_FEWEST, int(alike.argmax(axis=0).max()))
+    return _MOST

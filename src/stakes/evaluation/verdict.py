@@ -54,12 +54,12 @@ def verdict_of(
     findings = _findings(best, costs, evidence, baseline)
     if evidence.all_break or evidence.all_misordered:
         verdict = _none(best, findings, costs, words, evidence)
-    elif _stays(best, findings, baseline, costs, words):
+    elif _stays(findings, baseline, costs, words, evidence):
         verdict = _kept(best, findings, baseline, costs, words, evidence)
     elif costs.saves or blind_breaks:
         verdict = _recommended(best, findings, baseline, costs, words, evidence)
     else:
-        verdict = _none(best, findings, costs, words, evidence)
+        verdict = _none(best, findings, costs, words, evidence, baseline)
     return _completed(verdict, evidence, words)
 
 
@@ -99,22 +99,20 @@ def _findings(
 
 
 def _stays(
-    best: System,
     findings: Findings,
     baseline: Baseline | None,
     costs: SampledCosts,
     words: VerdictWords,
+    evidence: Evidence,
 ) -> bool:
-    """Whether the incumbent stays: unless a system that pays is shown to be better, or no worse.
+    """Whether the incumbent stays: unless another system is shown to be better, or no worse.
 
-    What needs no model replaces it only where that is clearly cheaper, and an incumbent that
-    clearly breaks a limit does not stay.
+    What needs no model replaces it only where it is clearly cheaper, or cheaper than a system that
+    is shown to be better. An incumbent that clearly breaks a limit does not stay.
     """
-    if baseline is None or isnan(findings.expected.value):
+    if baseline is None or isnan(findings.expected.value) or findings.better:
         return False
-    if (costs.saves or words.blind_breaks) and findings.better:
-        return False
-    if baseline.paired and baseline.system not in map(str, costs.choice.names):
+    if baseline.paired and _breaks(baseline.system, evidence):
         return False
     if words.blind_breaks:
         return True
@@ -122,6 +120,10 @@ def _stays(
     if baseline.paired:
         return not costs.difference(blind, baseline.system).high < 0
     return not unpaired(_cost_of_unaided(costs), baseline.cost).high < 0
+
+
+def _breaks(name: str, evidence: Evidence) -> bool:
+    return any(check.breaks for check in evidence.checks.get(name, ()))
 
 
 def _cost_of_unaided(costs: SampledCosts) -> Measured:
@@ -135,7 +137,12 @@ def _cost_of_unaided(costs: SampledCosts) -> Measured:
 
 
 def _none(
-    best: System, findings: Findings, costs: SampledCosts, words: VerdictWords, evidence: Evidence
+    best: System,
+    findings: Findings,
+    costs: SampledCosts,
+    words: VerdictWords,
+    evidence: Evidence,
+    baseline: Baseline | None = None,
 ) -> Verdict:
     """A verdict that recommends no system."""
     if evidence.all_misordered:
@@ -146,8 +153,10 @@ def _none(
     else:
         at_best = words.at_best(best, findings.expected, findings.saving)
         reason = words.none(best, findings.saving)
-        sentences = (reason, *([at_best] if at_best else []))
-    return _without_system(findings, sentences, costs, words)
+        compared = words.against_incumbent(best, findings, baseline) if findings.better else ""
+        sentences = (reason, *filter(None, (at_best, compared)))
+    verdict = _without_system(findings, sentences, costs, words)
+    return replace(verdict, doubted=evidence.all_misordered)
 
 
 def _kept(
@@ -165,7 +174,9 @@ def _kept(
     is_other = not (baseline.paired and best.name == baseline.system)
     if is_other:
         needed = _cases_to_settle(as_saving(findings.difference), costs.level, evidence)
-    sentences = words.kept(best if is_other else None, findings, baseline, needed)
+    sentences = words.kept(
+        best, findings, baseline, needed, is_cheapest=best.name == costs.cheapest
+    )
     verdict = _without_system(findings, sentences, costs, words)
     return replace(verdict, keep=baseline.system, cases_to_settle=needed)
 
@@ -219,8 +230,10 @@ def _recommended(
     others = [system for system in words.rivals if system.model != best.model or not words.several]
     others = [system for system in others if system is not best and not isnan(system.cost.value)]
     rival = cheapest_of(others) if others else None
-    over_rival = None if rival is None else costs.more(rival.name)
-    pays = findings.saving.low > 0 or words.blind_breaks or findings.better
+    over_rival = None if rival is None else _more(rival.name, best.name, costs)
+    # A bad incumbent does not make a system worth running that saves nothing against no model.
+    better = findings.better and findings.saving.value > 0
+    pays = findings.saving.low > 0 or words.blind_breaks or better
     unkept, needed = unkept_rate(best), None
     if not pays:
         needed = _cases_to_settle(findings.saving, costs.level, evidence)
@@ -229,7 +242,7 @@ def _recommended(
     sentences = [
         words.recommend(best, findings.expected, doubt),
         saves,
-        words.against_incumbent(findings, baseline),
+        words.against_incumbent(best, findings, baseline),
         words.close_call(),
     ]
     if rival is not None and over_rival is not None:
@@ -254,6 +267,11 @@ def _recommended(
     )
 
 
+def _more(rival: str, best: str, costs: SampledCosts) -> Measured:
+    """Cost of a rival above the system that the verdict names, which may be a simpler rule."""
+    return costs.more(rival) if best == costs.cheapest else costs.difference(rival, best)
+
+
 def _cases_to_settle(gap: Measured, level: float, evidence: Evidence) -> float | None:
     """About how many cases, or clusters, would show a saving of the expected size.
 
@@ -265,7 +283,7 @@ def _cases_to_settle(gap: Measured, level: float, evidence: Evidence) -> float |
         return None
     # The half of the interval on the side of zero, which more cases have to shorten.
     error = (gap.value - gap.low) / float(ndtri((1 + level) / 2))
-    size = evidence.sample.clusters or evidence.n_rows
+    size = evidence.sample.clusters or float(evidence.sample.sizes.sum())
     seen = Estimate(gap.value, error, np.empty(0), Normal(), "half of the interval")
     wanted = cases_to_detect(seen, size, difference=gap.value, level=level, power=_POWER)
     return float(wanted)

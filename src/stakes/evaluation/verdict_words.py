@@ -135,7 +135,9 @@ class VerdictWords:
         """Why a system is expected to cost more than it cost on these cases."""
         observed = money(best.cost.value, self.problem.unit, expected)
         n = len(self.rivals)
-        against = f"as the cheapest of {n} systems" if n > 1 else f"against {self._always}"
+        first = all(best.cost.value <= rival.cost.value for rival in self.rivals)
+        chosen = "the cheapest" if first else "one of the cheapest"
+        against = f"as {chosen} of {n} systems" if n > 1 else f"against {self._always}"
         return f"On these cases {best.name} cost {observed}, but it was chosen on them, {against}."
 
     def saves(self, best: System, findings: Findings, needed: float | None) -> str:
@@ -162,33 +164,44 @@ class VerdictWords:
             return ""
         return f"; about {number(float(f'{needed:.2g}'))} {self.drawn} like these would settle it"
 
-    def against_incumbent(self, findings: Findings, baseline: Baseline | None) -> str:
+    def against_incumbent(self, best: System, findings: Findings, baseline: Baseline | None) -> str:
         """How the best system compares with the incumbent."""
         if baseline is None or findings.difference is None or isnan(findings.difference.value):
             return ""
         if baseline.paired and findings.difference == Measured(0.0, 0.0, 0.0):
             return ""
-        name, gap = baseline.system, as_saving(findings.difference)
+        name, gap, beyond = _incumbent(baseline), as_saving(findings.difference), findings.beyond
         if gap.value < 0:
             amount = in_unit(rounded(-gap.value, gap), self.problem.unit)
+            allowed = beyond is not None and baseline.margin > 0 and beyond.high <= 0
+            why = "which is within the margin" if allowed else f"but {name} clearly breaks a limit"
             return (
-                f"It is expected to cost {amount} more per case than {name}"
-                f"{self._span(findings.difference)}, which is within the margin."
+                f"{best.name} is expected to cost {amount} more per case than {name}"
+                f"{self._span(findings.difference)}, {why}."
             )
         amount = self._amount(gap, baseline.cost.value)
         within = f", and clearly costs at most {_margin(baseline, self.problem)} more"
         shown = within if baseline.margin and gap.low <= 0 else ""
-        return f"Against {name}, it saves {amount} per case{self._span(gap)}{shown}."
+        return f"Against {name}, {best.name} saves {amount} per case{self._span(gap)}{shown}."
 
     def kept(
-        self, best: System | None, findings: Findings, baseline: Baseline, needed: float | None
+        self,
+        best: System,
+        findings: Findings,
+        baseline: Baseline,
+        needed: float | None,
+        *,
+        is_cheapest: bool,
     ) -> tuple[str, ...]:
-        """Why the incumbent stays; `best` is None where it is the cheapest itself."""
-        name = baseline.system
-        before = "" if baseline.paired else " in the earlier report"
-        cost = f"{name} costs {self._cost(baseline.cost)}{before}."
-        if best is None or findings.difference is None:
-            return f"Keep {name}: no other system is cheaper on these cases.", cost
+        """Why the incumbent stays, which may be the best system itself."""
+        name = _incumbent(baseline)
+        cost = f"{name} costs {self._cost(baseline.cost)}."
+        blind = f"{self._always[0].upper()}{self._always[1:]} costs {self._blind(best)}"
+        pays = findings.saving.value > 0 or self.blind_breaks
+        doubt = [] if pays else [f"{blind}, not clearly less than {name}."]
+        if findings.difference is None or (baseline.paired and best.name == baseline.system):
+            visibly = "" if is_cheapest else " by more than 1 % of what it saves"
+            return f"Keep {name}: no other system is cheaper on these cases{visibly}.", cost, *doubt
         gap = as_saving(findings.difference)
         margin = f", or at most {_margin(baseline, self.problem)} more" if baseline.margin else ""
         reason = f"Keep {name}: it is not shown that {best.name} costs less{margin}."
@@ -199,11 +212,7 @@ class VerdictWords:
             amount = in_unit(rounded(-gap.value, gap), self.problem.unit)
             more = self._span(findings.difference)
             change = f"{best.name} is expected to cost {amount} more per case{more}"
-        sentences = (reason, f"{change}{self._settled(needed)}.", cost)
-        if findings.saving.value > 0 or self.blind_breaks:
-            return sentences
-        blind = f"{self._always[0].upper()}{self._always[1:]} costs {self._blind(best)}"
-        return (*sentences, f"{blind}, not clearly less than {name}.")
+        return reason, f"{change}{self._settled(needed)}.", cost, *doubt
 
     def unseen(self, evidence: Evidence) -> str:
         """For which classes the verdict cannot speak: without a prior, those that have no cases."""
@@ -234,10 +243,10 @@ class VerdictWords:
         if not named:
             blind = money((operation.volume or 0.0) * self.naive.cost, self.problem.unit, cost)
             return f"{every}, {self._always} costs {blind}{a_period}."
-        return (
-            f"{every}, it costs {self._money(cost)}{a_period}{self._span(cost)} and saves "
-            f"{self._amount(saving, cost.value)}{self._span(saving)}."
-        )
+        spent = f"{every}, it costs {self._money(cost)}{a_period}{self._span(cost)}"
+        if saving.value <= 0:
+            return f"{spent}."
+        return f"{spent} and saves {self._amount(saving, cost.value)}{self._span(saving)}."
 
     def none(self, best: System, saving: Measured) -> str:
         """Why nothing is deployed."""
@@ -281,12 +290,25 @@ class VerdictWords:
         clearly = not any(system is rival for system in self.contenders)
         if more.value == 0:
             return f"The runner-up, {rival.name}, costs the same."
+        if more.value < 0:
+            less = self._amount(as_saving(more), best.cost.value)
+            return (
+                f"The runner-up, {rival.name}, costs {less} less per case on these cases"
+                f"{self._span(as_saving(more))}, under 1 % of the saving: the simpler rule is "
+                f"named."
+            )
         on_these = " on these cases" if here else ""
         statement = "it clearly costs more" if clearly else "the data cannot tell the two apart"
-        adjusted = ", adjusted for all comparisons" if len(self.rivals) > 2 else ""
+        first = all(best.cost.value <= system.cost.value for system in self.rivals)
+        adjusted = ", adjusted for all comparisons" if first and len(self.rivals) > 2 else ""
         interval = "" if isnan(more.low) else f" ({span(more, self.level)}{adjusted})"
         amount = f"{self._amount(more, best.cost.value)} more per case{on_these}{interval}"
         return f"The runner-up, {rival.name}, costs {amount}: {statement}."
+
+
+def _incumbent(baseline: Baseline) -> str:
+    """The name of the incumbent; one of an earlier report may have a namesake here."""
+    return baseline.system if baseline.paired else f"the earlier {baseline.system}"
 
 
 def is_corrected(best: System, expected: Measured) -> bool:
@@ -311,7 +333,8 @@ def _share_in_words(share: Measured) -> str:
     """
     if not np.isfinite([share.low, share.high]).all():
         return _bounded(share.value)
-    low, high = (f"{100 * bound:.0f}".replace("-", "−") for bound in (share.low, share.high))
+    # A bound that rounds to zero has no sign.
+    low, high = (f"{round(100 * bound) + 0}".replace("-", "−") for bound in (share.low, share.high))
     return f"{_bounded(share.value)} ({low} to {high} %)"
 
 

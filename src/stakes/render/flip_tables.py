@@ -99,9 +99,17 @@ def _names_none(report: Report) -> bool:
     return report.verdict.kind == "none" and report.verdict.keep is None
 
 
+def _choice(report: Report) -> str | None:
+    """What is done after the verdict; for an incumbent of an earlier report the best of these."""
+    verdict, baseline = report.verdict, report.baseline
+    if verdict.keep is not None and baseline is not None and not baseline.paired:
+        return report.best.name
+    return verdict.choice
+
+
 def nearest_change(report: Report) -> str:
     """The nearest flip in a sentence: decided anew under a limit, else by today's decisions."""
-    choice = report.verdict.choice
+    choice = _choice(report)
     flips = [place for place in _nearest_flips(report) if not _is_trivial(*place)]
     for flip, side in flips[:1]:
         until, then = _until(flip, side, report), _in_words(flip, side, report)
@@ -140,7 +148,7 @@ def _ruled_out(report: Report, moves: str, point: str, clear: str) -> str:
     """Where it is clear that today's choice costs more, as the rest of a sentence."""
     best = report.best
     by_cases = _names_none(report) and best.cost.value < report.naive.cost
-    choice = best.name if by_cases else report.verdict.choice
+    choice = best.name if by_cases else _choice(report)
     if clear == point:
         return f"; then {choice} is ruled out"
     if clear == "–":

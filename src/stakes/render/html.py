@@ -179,6 +179,11 @@ def _data(report: Report) -> dict[str, Any]:
 
 def _still(report: Report) -> str:
     """A sentence that says why the page has no sliders, or an empty one where it has."""
+    if report.verdict.doubted:
+        return (
+            "The posteriors seem to belong to other classes than they are read for, so this page "
+            "has no sliders. Name the classes of their columns, and evaluate again."
+        )
     if report.problem.limits:
         return (
             "This problem has limits, so this page has no sliders: where a cost or the prior "

@@ -382,6 +382,13 @@ def _largest(values: Iterable[float | None]) -> float:
     return max((value for value in values if value is not None and isfinite(value)), default=1.0)
 
 
+def _weighting(assumed: Assumptions) -> str:
+    """What the number of cases is a sum of, in brackets."""
+    if not assumed.weighted:
+        return ""
+    return " (copies of rows)" if assumed.copied else " (weighted)"
+
+
 def _assumptions(report: Report) -> Section:
     """The section with the prior and everything else that was chosen or assumed."""
     assumed, labels = report.assumptions, report.problem.classes
@@ -395,7 +402,7 @@ def _assumptions(report: Report) -> Section:
     if columns := known_by_then(report.problem):
         sentences += (f"Decisions use: {columns}.",)
     rows = (
-        ("cases", f"{four_digits(assumed.n_cases)}{' (weighted)' if assumed.weighted else ''}"),
+        ("cases", f"{four_digits(assumed.n_cases)}{_weighting(assumed)}"),
         *([] if assumed.engine in (None, "numpy") else [("rows", f"tallied by {assumed.engine}")]),
         *_operation(assumed),
         ("clusters", "none" if assumed.clusters is None else four_digits(assumed.clusters)),

@@ -26,6 +26,7 @@ from stakes.regions import Margin, Region, Regions
 from stakes.report._findings import BAYES
 from stakes.report._other_stakes import MovedCosts, Stakes
 from stakes.report._pairs import ReportLike
+from stakes.report._systems import cheapest_of
 
 _COST_STEPS = (
     *(0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0),
@@ -237,6 +238,8 @@ def _choices(report: ReportLike, *, kept: bool) -> tuple[str, ...]:
     """
     named = report.verdict.cheapest or report.verdict.keep
     choice = next((system for system in report.systems if system.name == named), None)
+    if choice is None and report.verdict.keep is not None:  # it is of an earlier report
+        choice = cheapest_of(report.systems)
     if choice is None:
         return (always(report.naive.decision),)
     moved = f"{choice.model} (moved)"

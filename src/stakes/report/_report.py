@@ -193,8 +193,10 @@ class Report(Value):
                 argument="system",
             )
         rule = self.rules[chosen.name]
-        tried = verdict.doubt is not None and chosen.name == verdict.cheapest
-        return rule._but(caution=verdict.doubt) if tried else rule
+        doubt = verdict.doubt if chosen.name == verdict.cheapest else None
+        if verdict.doubted:
+            doubt = "the classes of its columns are in doubt"
+        return rule if doubt is None else rule._but(caution=doubt)
 
     def flips(self, decisions: str = "remade") -> tuple[Flip, ...]:
         """Where the present choice is clearly no longer the cheapest, as one number moves.
@@ -226,6 +228,8 @@ class Report(Value):
         ('prior of 1', 0.02, ('always 0',))
         """
         kept = read_decisions(decisions)
+        if self.verdict.doubted:  # nothing can be said of models that may have been misread
+            return ()
         if self.problem.limits and not kept:
             return self.flips_under_limits
         return _flips_of_kept(self) if kept else _flips_of_remade(self)
@@ -252,6 +256,13 @@ class Report(Value):
         >>> report.zones("kept").at(0.5)
         ('net (as is)', 'always 1')
         """
+        if self.verdict.doubted:
+            raise InputError(
+                "report must name the classes of the columns of its posteriors before zones can be "
+                "drawn; these seem to belong to other classes. Write Posteriors(values, "
+                "classes=model.classes_), and evaluate again.",
+                argument="report",
+            )
         return zones_of(self, kept=read_decisions(decisions))
 
     def is_better(self, system: str | None = None) -> bool:
@@ -315,7 +326,9 @@ class Report(Value):
         """
         if system is None:
             known_baseline(self.baseline)
-            return self.verdict.kind == "deploy"
+            gaps = (self.verdict.difference, self.verdict.beyond_margin)
+            shown = any(gap is not None and gap.high <= 0 for gap in gaps)
+            return self.verdict.kind == "deploy" and shown
         judged = self.compared(system)
         high = judged_interval(judged, self.baseline, "beyond_margin").high
         return high <= 0 and not judged.breaks_limit

@@ -30,7 +30,7 @@ class System(Value):
     more than two decisions, each of `cuts` is the highest score of one decision. `decided` are the
     decisions from the lowest scores to the highest, so that a decision between two equal cuts is
     never taken; `digits` are the significant digits to which the cuts can be rounded so that they
-    decide all cases of the report alike (three to nine).
+    decide all cases of the report alike (three to 17).
 
     `scale` says of what they are cuts: "own column" is what the model gives, its probability of the
     second class or its raw score, so that whoever applies them to that column decides as the rule
@@ -247,6 +247,7 @@ class Verdict(Value):
     difference: Measured | None = None  # to the baseline, corrected for the choice
     beyond_margin: Measured | None = None  # the same beyond the margin
     cases_to_settle: float | None = None
+    doubted: bool = False  # whether all posteriors seem to belong to other classes
 
     SHOWN: ClassVar[tuple[str, ...]] = ("kind", "heading")  # properties that JSON shows, too
 

@@ -215,6 +215,10 @@ function selectionOf(systems, estimates, compared, constant, bestPossible, { cov
       const corrected = Math.max(value - bias, farther);
       return [Math.abs(corrected) <= rounding ? 0 : corrected, farther, high];
     },
+    against: ([value, low, high]) => {
+      const { bias, reach } = effectOnSaving();
+      return [Math.max(value - bias, low - reach), low - reach, high];
+    },
   };
 }
 
@@ -292,6 +296,14 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
       return withBase(selection.expected(costAboveBase(best()), most));
     }),
     saving,
+    /** What the best system saves against another that was fixed beforehand, corrected for its choice. */
+    against: (name) => {
+      const [i, chosen] = [indexOf(name), best()];
+      const value = estimates[i] - estimates[chosen];
+      const [low, high] = profileInterval(errors.strata(i, chosen), squaredQuantile(DATA.level), value, errors.fittingVariance(i, chosen));
+      const isChosen = contenders().filter((other) => other !== i).length > 1;
+      return isChosen ? selection.against([value, low, high]) : [value, low, high];
+    },
     /** Whether what needs no model clearly costs less than a system. */
     clearlyLoses: (name) => constant.saving(indexOf(name))[2] < 0,
     more: (name) => more(indexOf(name)),

@@ -91,6 +91,8 @@ def _baseline(report: Report) -> dict[str, Any] | None:
     return {
         "name": baseline.system,
         "paired": baseline.paired,
+        "margin": baseline.margin,
+        "relative": baseline.relative,
         "cost": triple(baseline.cost),
         "saving": triple(Measured(-gap.value, -gap.high, -gap.low)),
     }

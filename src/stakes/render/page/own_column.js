@@ -1,6 +1,6 @@
 // Own column: the cuts of what a model itself gives, from those of the probabilities that a rule makes of it.
 
-const MOST_DIGITS = 9; // they tell all single-precision numbers apart
+const MOST_DIGITS = 17; // they tell all numbers apart
 const logOdds = (share) => Math.log(share / (1 - share));
 const fromLogOdds = (odds) => 1 / (1 + Math.exp(-odds));
 
@@ -27,13 +27,14 @@ function ownScoreOf({ way, change }, prior) {
   return change.curve ? (share) => scoreOfMap(change.curve, backTo(DATA.prior)(share)) : null;
 }
 
+
 /** The fewest digits to which cuts can be rounded so that they decide all scores alike. */
 function digitsOf(cuts, table) {
   const finite = cuts.filter(Number.isFinite);
   const place = (cut) => cutAbove(table.scores, cut);
   const read = (text) => Number(text.replace("−", "-").replace(/,/g, ""));
   const alike = (cut, digits) => place(read(pointText(cut, digits))) === place(cut);
-  const fewest = (cut) => range(MOST_DIGITS + 1).find((digits) => digits > 2 && alike(cut, digits)) ?? 3;
+  const fewest = (cut) => range(MOST_DIGITS + 1).find((digits) => digits > 2 && alike(cut, digits)) ?? MOST_DIGITS;
   return Math.max(3, ...(table ? finite.map(fewest) : []));
 }
 
@@ -75,7 +76,8 @@ function cutsInWords({ change, model }) {
   const where = change.corrected.length ? ` where ${MODELS[model].name} is` : "";
   const low = parts.slice(0, -1).map(({ decision, high }, i) => `${decisions[decision]}${i ? "" : where} up to ${cutText(change, high)}`);
   const cuts = BINARY ? `${last}${where} above ${cutText(change, change.at[0])}` : `${low.join(", ")}, ${last} above`;
-  const shares = change.corrected.map((share) => probabilityText(share));
+  const ends = parts.slice(0, -1).map(({ high }) => high); // a decision that no score receives has no cut
+  const shares = change.corrected.filter((_, i) => ends.includes(change.at[i])).map((share) => probabilityText(share));
   if (shares.length) return `${cuts}; corrected ${shares.length > 1 ? "probabilities" : "probability"} ${shares.join(" and ")}`;
   return change.on_column ? cuts : `by the corrected probability, as report.rule() and --rule-out do: ${cuts}`;
 }

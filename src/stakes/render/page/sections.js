@@ -97,7 +97,7 @@ function incumbentOf({ changed, inference, best, systems }) {
   if (!changed || !paired) return { cost: numbers(cost), saving: numbers(saving) };
   const costNow = systems.find((system) => system.name === name).cost;
   if (!inference) return { cost: [costNow, NaN, NaN], saving: [costNow - best.cost, NaN, NaN] };
-  return { cost: inference.cost(name), saving: best.name === name ? [0, NaN, NaN] : inference.more(name) };
+  return { cost: inference.cost(name), saving: best.name === name ? [0, NaN, NaN] : inference.against(name) };
 }
 
 /** The key figures beside the verdict. */

@@ -273,7 +273,7 @@ function evaluate(stakes) {
   const unaided = bestWithoutModel(naive, noModel, slack);
   const inference = inferenceAt(systems, stakes);
   const saves = inference ? inference.saves() : cheapest.cost < unaided.cost - slack;
-  const named = changed ? saves && inference && inference.best() : DATA.verdict.system;
+  const named = changed ? saves && (inference ? inference.best() : simplestOf(cheapest, systems, unaided)) : DATA.verdict.system;
   const best = systems.find((system) => system.name === named) ?? cheapest;
   const rivals = [cheapest, ...others].filter((system) => system !== best);
   const otherModels = rivals.filter((system) => system.model !== best.model);
@@ -304,17 +304,33 @@ function evaluate(stakes) {
   };
 }
 
+/** Without intervals: the simplest rule of the cheapest model that costs hardly more. */
+function simplestOf(cheapest, systems, unaided) {
+  const ofModel = systems.filter((system) => system.candidate && system.model === cheapest.model);
+  return (ofModel.find((system) => system.cost - cheapest.cost < ALIKE * (unaided.cost - cheapest.cost)) ?? cheapest).name;
+}
+
+/** Whether the best system is shown to cost less than the incumbent, or no more than the margin allows. */
+function isNoWorse(inference, { name, margin, relative }) {
+  const [, low] = inference.against(name);
+  return low > 0 || (margin > 0 && low + (relative ? margin * inference.cost(name)[0] : margin) >= 0);
+}
+
 /**
  * The verdict under changed stakes. The incumbent stays unless the best system is shown to cost less,
  * or what needs no model is. Of an earlier report only its cost is known, so that it stays here.
  */
 function verdictAt(best, saves, inference) {
   const { baseline } = DATA;
-  const isBetter = baseline?.paired && inference && best.name !== baseline.name && inference.more(baseline.name)[1] > 0;
-  const isDropped = (saves && isBetter) || (baseline?.paired && inference?.clearlyLoses(baseline.name));
-  const keep = baseline && !isDropped ? (baseline.paired ? baseline.name : DATA.verdict.keep) : null;
+  const comparable = baseline?.paired && inference;
+  const isBetter = comparable && best.name !== baseline.name && isNoWorse(inference, baseline);
+  const isDropped = isBetter || (comparable && inference.clearlyLoses(baseline.name));
+  const kept = baseline?.paired ? baseline.name : DATA.verdict.keep;
+  // without intervals nothing is shown or not shown
+  const keep = baseline && (inference || !baseline.paired) && !isDropped ? kept : null;
   if (keep || !saves) return { kind: "none", keep };
-  const isShown = !inference || isBetter || inference.saving()[1] > 0;
+  const saving = inference && inference.saving();
+  const isShown = !inference || saving[1] > 0 || (isBetter && saving[0] > 0);
   return isShown ? { kind: "deploy" } : { kind: "try", doubt: "not yet shown to pay" };
 }
 
