@@ -114,7 +114,7 @@ def floats(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
 def non_negative(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
     """Finite numbers that are zero or more."""
     array = floats(name, values, ndim=ndim)
-    remedy = "Weights and counts say how often a case occurs."
+    remedy = "Weights say how many cases a row stands for, and counts how often one occurred."
     refuse(name, ~(array >= 0), array, "must hold numbers that are zero or more", remedy)
     return array
 

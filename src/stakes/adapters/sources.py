@@ -166,7 +166,8 @@ class Source:
     def first(self, columns: Sequence[str], n_rows: int) -> nw.DataFrame[Any]:
         """Some columns of the first rows, in memory."""
         with self.engine_errors():
-            return self.frame.lazy().select(*dict.fromkeys(columns)).head(n_rows).collect()
+            # The rows first: frames in memory copy whole columns where these are selected.
+            return self.frame.lazy().head(n_rows).select(*dict.fromkeys(columns)).collect()
 
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory."""

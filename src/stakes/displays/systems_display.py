@@ -118,6 +118,8 @@ class SystemCostsDisplay(Display):
             parts.append("open circle: tuned on these cases")
         elif open_circles:
             parts.append("open circle: breaks a limit")
+        if self.report.verdict.doubted:
+            parts.append("posteriors seem to belong to other classes: name them")
         return "\n".join([bars, " · ".join(parts)] if parts else [bars])
 
     def plot(self, ax: Axes | None = None) -> Axes:

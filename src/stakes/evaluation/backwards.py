@@ -125,7 +125,7 @@ def _sample_sums(sample: JointSample) -> tuple[FloatArray, FloatArray]:
 def _squares(cases: Cases, masses: FloatArray) -> FloatArray:
     """Sums of squared weights of what was drawn, in each class and outside it, (2, K).
 
-    Clusters were drawn where there are any, else cases; a whole weight is a number of cases.
+    Clusters were drawn where there are any, else cases; a copy of a row is a case of its own.
     """
     if cases.clusters is not None:
         return _drawn(masses, None)

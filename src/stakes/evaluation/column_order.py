@@ -113,7 +113,7 @@ def _mean_logs(rows: FloatArray, cases: Cases) -> FloatArray:
 
 
 def _squares(cases: Cases) -> FloatArray:
-    """Squared weights of cases, (n,); a whole weight is a number of cases."""
+    """Squared weights of cases, (n,); a copy of a row is a case of its own."""
     if cases.weights is None:
         return np.ones(cases.truth.size)
     return cases.weights if cases.whole else cases.weights**2

@@ -355,10 +355,10 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
     """Mean losses (proper scores, per-case costs) with their covariances by formula.
 
     With a prior, it is the mean to expect in deployment; None stands for the class shares of the
-    data. Losses without names are called 0, 1, …. Weights are numbers of cases: classes whose
-    weights do not add up to whole numbers are refused, because the formula would read such a weight
-    as a number of cases. For such weights tally with ``clusters=`` and call `compare`; each case
-    may be a cluster of its own. `mean_covariance` is the bare formula, which takes any weights.
+    data. Losses without names are called 0, 1, …. Tallies made with weights are refused, because
+    the formula would read a weight as a number of cases. For weights tally with ``clusters=`` and
+    call `compare`; each case may be a cluster of its own. `mean_covariance` is the bare formula,
+    which takes any weights.
 
     Parameters
     ----------
