@@ -270,7 +270,10 @@ def test_from_predictions_to_a_decided_file_in_python_and_on_the_command_line(pr
     assert Report.from_json(Path("report.json")).rule() == rule
     done = run("decide", "new.parquet", "--rule", "by_command.json", "--out", "decided.parquet")
     assert done.exit_code == 0, done.stderr
-    assert done.stderr == "stakes: wrote decided.parquet: 1,000 rows with the column decision\n"
+    doubt = "" if rule.caution is None else f", by a rule {rule.caution}"
+    assert done.stderr == (
+        f"stakes: wrote decided.parquet: 1,000 rows with the column decision{doubt}\n"
+    )
     assert written("decided.parquet")["decision"].to_pylist() == decided.to_pylist()
     assert written("decided.parquet").drop_columns("decision").equals(new)
 
