@@ -120,10 +120,6 @@ def test_spark_tallies_the_report_of_the_arrays_and_sends_nothing_but_tallies(
     # The number of rows, what is wrong, two models, all decisions; twice the coverage, and twice
     # the columns of the costs; whether there are more than twenty different weights
     assert len(plans) == (10 if problem.columns else 6)
-    (look,) = (place for place, plan in enumerate(plans) if "Aggregate [" not in plan)
-    assert plans[look].lstrip().startswith("GlobalLimit 21")
-    assert sizes[look] <= 21
-    del plans[look], sizes[look]
     for plan in plans:
         assert "Python" not in plan
         assert "Pandas" not in plan

@@ -202,7 +202,7 @@ def _of_weights() -> dict[str, nw.Expr]:
 
 def _few_weights(rows: Lazy) -> FloatArray | None:
     """The different weights in increasing order; None where there are many."""
-    weights = rows.filter(nw.col(WEIGHT) > 0.0).select(nw.col(WEIGHT)).unique()
+    weights = rows.filter(nw.col(WEIGHT) > 0.0).group_by(WEIGHT).agg(nw.len().alias("rows"))
     some = weights.head(MOST_STRATA + 1).collect()[WEIGHT].to_numpy().astype(np.float64)
     return few_weights(some)
 
