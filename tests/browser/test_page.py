@@ -122,7 +122,7 @@ def test_where_not_looking_is_cheaper_no_model_is_deployed(opened):
     text = page.text("#verdict-changed")
     naive = page.run("() => stakesPage.result().naive.cost")
     assert text.startswith("Still always pass")
-    assert "Deploy none of these models: always deciding pass, which costs" in text
+    assert "Deploy none: always deciding pass, which costs" in text
     assert f"costs {naive:.3f} per case" in text
     assert "always pass" in page.page.inner_text("#now")
     assert "always pass" in page.page.inner_text("#systems tr.best")
@@ -135,7 +135,7 @@ def test_where_not_looking_costs_the_same_no_model_is_deployed(demo, opened):
     page.run("() => stakesPage.set({costs: [[0, 9, 9], [0.001, 9, 9]]})")
     text = page.page.inner_text("#verdict-changed")
     assert ", now always grant: " in text
-    assert "Deploy none of these" in text
+    assert "Deploy none: " in text
     assert "always deciding grant costs as little" in text
     assert "needs no model" in text
 

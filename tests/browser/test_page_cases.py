@@ -23,11 +23,11 @@ from stakes.render.flip_tables import nearest_change
 SETTINGS = 20
 READ = """settings => settings.map(stakes => {
     stakesPage.set(stakes);
-    const {systems, rivals, naive, unaided, deploysModel, best} = stakesPage.result();
+    const {systems, rivals, naive, unaided, namesModel, best} = stakesPage.result();
     const pick = ({name, cost}) => [name, cost];
     return {
         costs: Object.fromEntries([...systems, ...rivals].map(pick)),
-        naive, unaided, deploysModel, best: best.name,
+        naive, unaided, namesModel, best: best.name,
         tables: stakesPage.tables(),
     };
 })"""
@@ -124,7 +124,7 @@ def test_twenty_random_coefficients_give_the_costs_of_python(name, seed, opened,
         blind = min(*always.values(), expected[NO_MODEL])
         assert displayed["unaided"]["cost"] == pytest.approx(blind, rel=1e-9, abs=1e-9)
         candidates = [expected[system.name] for system in report.systems if system.candidate]
-        assert displayed["deploysModel"] == (min(candidates) < blind - 1e-9)
+        assert displayed["namesModel"] == (min(candidates) < blind - 1e-9)
     assert page.complaints == []
 
 
@@ -137,7 +137,7 @@ def test_the_page_of_cases_begins_with_the_numbers_of_the_report(name, opened, r
     for system in (*report.systems, *filter(None, [report.no_model])):
         assert displayed["costs"][system.name] == pytest.approx(system.cost.value, rel=1e-12)
     assert displayed["best"] == report.best.name
-    assert displayed["deploysModel"] == (report.verdict.deploy is not None)
+    assert displayed["namesModel"] == (report.verdict.kind != "none")
     rows = {row[0]: row[2:] for row in displayed["tables"]["margins"][1:]}
     assert set(rows) == {margin.what for margin in report.margins}
     for margin in report.margins:

@@ -204,8 +204,8 @@ def test_where_cases_come_in_clusters_there_is_no_band_and_the_charts_say_so(ope
 def test_where_weights_are_fractions_rates_have_no_band_and_the_charts_say_so(opened):
     page = opened(noisy_report(weights=np.linspace(0.2, 1.7, 200)))
     assert page.page.locator("#roc path.interval, #reliability .whisker").count() == 0
-    assert "No band: weights are not whole numbers" in page.text("#roc-note")
-    assert "No intervals: weights are not whole numbers" in page.text("#reliability-note")
+    assert "No band: cases have weights" in page.text("#roc-note")
+    assert "No intervals: cases have weights" in page.text("#reliability-note")
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ def test_a_saving_after_a_move_is_that_of_a_new_evaluation(factors, places, prio
             assert gap[0] <= 0.35 * half, stakes
             assert gap.max() <= 0.05 * verdict.unaided_cost, stakes
         recalibrated = "recalibrated" in page.run("() => stakesPage.result().best.name")
-        saves = bool(page.run("() => stakesPage.result().deploysModel"))
+        saves = bool(page.run("() => stakesPage.result().namesModel"))
         assert (MAP in text) is (recalibrated and "prior" in stakes), (stakes, saves)
         assert "a few percent" not in page.text("body")
     assert page.complaints == []

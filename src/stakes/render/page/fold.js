@@ -127,7 +127,7 @@ const INVITATIONS = [
 function asIfDeployed({ inference, ...outcome }) {
   const unsure = ([value, low, high]) => [Math.abs(value), -Math.abs(low), Math.abs(high)];
   const saving = () => unsure(inference.saving());
-  return { ...outcome, namesModel: true, verdict: { kind: "try", doubt: "not yet shown to pay" }, inference: inference && { ...inference, saving } };
+  return { ...outcome, namesModel: true, verdict: { kind: "try", doubt: "not yet shown to pay by these cases" }, inference: inference && { ...inference, saving } };
 }
 
 const TRIAL_VOLUME = 12345678; // cases: long totals need the most room

@@ -1,6 +1,6 @@
 // Line names: the names of lines, at the lines where there is room, else in a key below the chart.
 
-const NO_ROOM = Infinity; // the penalty of a name that leaves the frame or covers another
+const NO_ROOM = Infinity; // the penalty of a name that leaves the frame or covers another, or a dot
 // the name of a line: its height in pixels, the positions that are tried, its largest width as a part of the frame
 const NAME = { height: 13, columns: 72, width: 0.6 };
 
@@ -81,7 +81,7 @@ function spotsOf(ys, columns) {
   });
 }
 
-/** The penalty of a spot: how much of the lines and dots the name would cover, and its distance from its own line. */
+/** The penalty of a spot: how much of the lines the name would cover, and its distance from its own line; none may cover a dot. */
 function penaltyOf(spot, heights, dots, taken, frame, columns) {
   const outside = spot.top < frame.top - 4 || spot.bottom > frame.bottom || spot.right > frame.right;
   const overlaps = taken.some(
@@ -97,8 +97,8 @@ function penaltyOf(spot, heights, dots, taken, frame, columns) {
       if (ys[i] > spot.top - 1 && ys[i] < spot.bottom + 1) covered += 1;
     }
   }
-  const dotted = dots.filter(
+  const isDotted = dots.some(
     (dot) => dot.x > spot.left - 5 && dot.x < spot.right + 5 && dot.y > spot.top - 3 && dot.y < spot.bottom + 3,
-  ).length;
-  return outside || overlaps ? NO_ROOM : 20 * covered + 200 * dotted + spot.off;
+  );
+  return outside || overlaps || isDotted ? NO_ROOM : 20 * covered + spot.off;
 }
