@@ -142,7 +142,9 @@ def test_fifty_random_stakes_give_the_numbers_of_python(name, seed, opened, requ
             np.testing.assert_allclose(shown["normalized"], normal, rtol=1e-9, atol=1e-9)
             if known[shown["name"]]["candidate"] and not np.isnan(cost):
                 spent[shown["name"]] = cost
-        assert spent[displayed["best"]] <= min(spent.values()) + 1e-9
+        # Of rules of one model within 1 % of the saving the simplest is named.
+        saved = displayed["naive"]["cost"] - min(spent.values())
+        assert spent[displayed["best"]] <= min(spent.values()) + 0.01 * max(saved, 0) + 1e-9
         assert problem.decisions[displayed["naive"]["decision"]] == problem.naive.decision
         assert displayed["naive"]["cost"] == pytest.approx(problem.naive.cost, abs=1e-12)
         assert displayed["perfect"] == pytest.approx(problem.perfect_cost, abs=1e-12)

@@ -334,7 +334,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
     ...(TONED ? [entry.counts ? decisionMix(entry) : ""] : []),
   ];
   const formatExact = isSystem && entry.change && (entry.change.percent || !entry.change.on_column) ? exactPercent : exact;
-  if (THRESHOLDED) cells.push(isSystem ? numberCell(entry.threshold, null, thresholdText(entry), formatExact) : "");
+  if (THRESHOLDED) cells.push(isSystem ? numberCell(entry.threshold, "cut", thresholdText(entry), formatExact) : "");
   if (!isSystem) return { look: `reference-row${!namesModel && !verdict.keep && entry.name === unaided.name ? " best" : ""}`, cells };
   const isBest = namesModel ? entry === best : entry.name === verdict.keep;
   return { look: isBest ? "best" : entry.candidate ? null : "barred", cells };
