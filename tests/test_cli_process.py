@@ -102,7 +102,7 @@ def test_the_exit_codes_are_those_that_the_help_states(folder):
         "evaluate", "-", *evaluate[2:], "--fail-if", "cost > 1", cwd=folder, stdin=ROWS
     )
     assert failed_gate.returncode == 1
-    assert "cost > 1 holds (cost = " in failed_gate.stderr
+    assert "cost > 1 does not pass. It holds (cost = " in failed_gate.stderr
     bad = run("evaluate", "none.csv", *evaluate[2:], cwd=folder)
     assert (bad.returncode, bad.stdout) == (2, "")
     fault = "must be a file of predictions; there is no such file. Check the name."

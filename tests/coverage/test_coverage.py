@@ -103,10 +103,6 @@ def test_the_truth_of_a_rule_is_its_cost_on_new_cases(kind):
     fresh = new.draw(generator(12))
     for system in (system for system in printed.systems if system.candidate):
         posteriors = fresh.models[system.model]
-        if system.name.endswith("(recalibrated)"):
-            posteriors = Select().fit(rows.models[system.model], rows.y, classes=range(2))(
-                posteriors
-            )
         if kind != "decisions":
             values = posteriors.values if kind == "tuned" else posteriors
             posteriors = (values > system.threshold).astype(int)
