@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stakes import InputError, Problem, evaluate
-from stakes.calibration import Isotonic
+from stakes.calibration import Affine, Isotonic
 from stakes.evaluation.folds import KEY_FOLDS, fold_of_key
 
 PROBLEM = Problem.binary(false_alarm=1, miss=9)
@@ -79,3 +79,37 @@ def test_keys_that_no_signed_number_holds_are_refused_as_in_frames():
         evaluate(Y, {"a": P}, PROBLEM, key=keys, **FAST)
     small = evaluate(Y, {"a": P}, PROBLEM, key=keys - np.uint64(2**63 - 10), **FAST)
     assert small.best.cost == evaluate(Y, {"a": P}, PROBLEM, key=np.arange(300), **FAST).best.cost
+
+
+# Maps for a stated prior -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_maps_are_fitted_for_the_shares_of_the_cases_and_moved_to_a_stated_prior(size):
+    """For each fold a map of the other folds, then Bayes' rule, case by case."""
+    rng = np.random.default_rng(size)
+    n, key, classes = 240, np.arange(240) * 7, range(size)
+    shares, prior = (np.array(parts[:size]) / sum(parts[:size]) for parts in ([1, 2, 3], [7, 1, 2]))
+    y, weights = rng.choice(size, n, p=shares), rng.integers(1, 4, n) / 2
+    raw = (rng.random((n, size)) + 0.7 * np.eye(size)[y]) ** 2
+    posteriors = raw / raw.sum(axis=1, keepdims=True)
+    costs = np.array([[0, 1, 4, 2], [6, 0, 2, 2], [9, 7, 0, 2]])[:size, : size + 1]
+    report = evaluate(
+        y,
+        {"net": posteriors},
+        Problem(costs, prior=prior),
+        weights=weights,
+        key=key,
+        calibrator=Affine(),
+        replicates=10,
+    )
+    masses = np.array([weights[y == k].sum() for k in classes])
+    folds, lost = np.array([slow_fold(number, 0) for number in key.tolist()]), np.zeros(size)
+    for fold in range(KEY_FOLDS):
+        rest = folds != fold
+        fitted = Affine().fit(posteriors[rest], y[rest], weights=weights[rest], classes=classes)
+        for i in np.flatnonzero(~rest):
+            believed = fitted(posteriors[i : i + 1])[0] * prior / (masses / masses.sum())
+            lost[y[i]] += weights[i] * costs[y[i], np.argmin(believed @ costs)]
+    cost = float(prior @ (lost / masses))
+    assert report.system("net (recalibrated)").cost.value == pytest.approx(cost, rel=1e-12)

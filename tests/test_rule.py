@@ -103,6 +103,7 @@ def test_steps_that_fall_are_found_too():
 # The rule of a system decides as the system did --------------------------------------------------
 
 PRIOR: Any = [0.9, 0.1]
+NAMED = Affine().fit(P, Y).relabelled(FRAUD.classes)
 
 
 @pytest.mark.parametrize("problem", [FRAUD, BINARY, FRAUD.with_prior(PRIOR)], ids=str)
@@ -131,14 +132,18 @@ def test_a_moved_rule_is_that_of_moved_posteriors():
 def test_a_recalibrated_rule_has_the_map_of_all_cases(calibrator):
     problem = FRAUD.with_prior(PRIOR)
     rule = report_on(problem, calibrator=calibrator).rule("new (recalibrated)")
-    options = {"classes": FRAUD.classes, "weights": WEIGHTS, "prior": PRIOR}
+    options = {"classes": FRAUD.classes, "weights": WEIGHTS}
     if isinstance(calibrator, Select):
         options["clusters"] = CLUSTERS
     fitted = calibrator.fit(P, labelled(Y, problem), **options)
     assert rule.map == fitted
     new = np.linspace(0, 1, 501)
-    assert rule.decide(new).tolist() == bayes_decisions(fitted(new), FRAUD).tolist()
-    np.testing.assert_allclose(rule.expected_costs(new), expected_costs(fitted(new), FRAUD))
+    shares = np.bincount(Y, WEIGHTS) / np.sum(WEIGHTS)
+    moved = shift_prior(fitted(new), shares, PRIOR)  # the map holds for the shares of the cases
+    assert rule.decide(new).tolist() == bayes_decisions(moved, FRAUD).tolist()
+    np.testing.assert_allclose(rule.expected_costs(new), expected_costs(moved, FRAUD))
+    assert "recalibrated by a map" in repr(rule)
+    assert "moved to another prior" in repr(rule)
 
 
 def test_raw_scores_decide_by_a_map_or_by_a_threshold_even_where_they_are_infinite():
@@ -277,7 +282,7 @@ def test_a_rule_is_read_back_exactly_from_its_text_and_its_file(rule, tmp_path):
         assert Rule.from_json(source) == rule
     moved: dict[str, Any] = {"from_prior": [0.2, 0.8], "to_prior": PRIOR}
     thresholds = [Rule(BINARY, threshold=t) for t in (-inf, inf, 0.1)]
-    for original in (*thresholds, Rule(FRAUD, **moved)):
+    for original in (*thresholds, Rule(FRAUD, **moved), Rule(FRAUD, map=rule.map, **moved)):
         assert Rule.from_json(original.to_json()) == original
 
 
@@ -361,7 +366,11 @@ def test_a_file_that_cannot_be_written_whole_is_not_written(rule, tmp_path):
         ({"takes": "scores"}, "scores need a map or a threshold"),
         ({"threshold": 0.5}, "a threshold is a number between two decisions"),
         ({"from_prior": [0.5, 0.5]}, "from_prior and to_prior must come together"),
-        ({"takes": "decisions", "from_prior": PRIOR, "to_prior": PRIOR}, "none on decisions"),
+        ({"takes": "decisions", "from_prior": PRIOR, "to_prior": PRIOR}, "decisions none of the"),
+        (
+            {"threshold": 0.5, "problem": BINARY, "map": NAMED.relabelled(BINARY.classes)},
+            "a threshold allows neither map",
+        ),
         ({"map": 3}, "map must be"),
         ({"map": Affine().fit(P, Y)}, "the classes of map"),
         ({"problem": 3}, "problem must be"),

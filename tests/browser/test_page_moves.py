@@ -23,7 +23,6 @@ SHOWN = """stakes => {
     stakesPage.set({...stakesPage.reported(), ...stakes});
     return stakesPage.result().inference.saving();
 }"""
-MAP = "fits the calibration map again for this prior"
 MANY_FACTORS = (1 / 3, 0.5, 0.7, 1.4, 2, 3)
 MANY_PRIORS = (0.01, 0.02, 0.03, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
 GRIDS: Any = [
@@ -64,16 +63,14 @@ def test_a_saving_after_a_move_is_that_of_a_new_evaluation(factors, places, prio
         verdict = credit(Problem(costs, prior=prior, unit=problem.unit, **known)).verdict
         saving = verdict.saving_over_naive
         gap = np.abs(shown - [saving.value, saving.low, saving.high])
-        half, text = (saving.high - saving.low) / 2, page.text("#verdict-changed")
-        if "costs" in stakes:  # rules, maps and costs are those of a new evaluation
+        # Rules, maps and costs are those of a new evaluation; which systems a saving is corrected
+        # for may differ where one is at the border of the contenders.
+        assert gap[0] <= 0.01 * verdict.unaided_cost, stakes
+        assert gap.max() <= 0.035 * verdict.unaided_cost, stakes
+        if "costs" in stakes:
+            half = (saving.high - saving.low) / 2
             assert gap.max() <= 0.03 * verdict.unaided_cost, stakes
             assert gap[0] <= max(0.03 * saving.value, 0.06 * half), stakes
-        else:  # but a map is fitted for its prior
-            assert gap[0] <= 0.35 * half, stakes
-            assert gap.max() <= 0.05 * verdict.unaided_cost, stakes
-        recalibrated = "recalibrated" in page.run("() => stakesPage.result().best.name")
-        saves = bool(page.run("() => stakesPage.result().namesModel"))
-        assert (MAP in text) is (recalibrated and "prior" in stakes), (stakes, saves)
         assert "a few percent" not in page.text("body")
     assert page.complaints == []
 

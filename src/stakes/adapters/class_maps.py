@@ -8,6 +8,7 @@ the folds that a fit left out decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import narwhals.stable.v2 as nw
@@ -34,7 +35,7 @@ class ClassMaps:
     """Affine maps of log-posteriors, one for each fold that has cases."""
 
     folds: IntArray  # (F,)
-    maps: list[AffineLogs]
+    maps: list[AffineLogs]  # for the class shares of the rows
     whole: CalibrationMap  # the map of all cases
     rule = RECALIBRATED
     decides = False
@@ -42,6 +43,12 @@ class ClassMaps:
     def on_all(self) -> CalibrationMap:
         """The map of all cases."""
         return self.whole
+
+    def moved(self, ratios: FloatArray) -> ClassMaps:
+        """The maps of the folds for another prior; `ratios` (K,) are its shares over the others."""
+        offsets = np.log(ratios)
+        maps = [each._replace(intercepts=each.intercepts + offsets) for each in self.maps]
+        return replace(self, maps=maps)
 
     def with_posteriors(self, rows: Lazy, posteriors: Sequence[str], names: Sequence[str]) -> Lazy:
         """Add posteriors by the map that was fitted without the fold of each row."""
@@ -139,7 +146,7 @@ class _Choice:
         used = np.stack([_without(some) for some in left_out])
         depths, folds = self.cells[high_of(_DEPTH)], self.cells[FOLD]
         limits = np.array([largest_finite(depths[some[folds]]) for some in used])
-        return Sets(used, self.mass, self.model.problem.prior, limits)
+        return Sets(used, self.mass, limits)
 
     def _best(self, sets: Sets, fits: Sequence[Newton], left_out: Sequence[set[int]]) -> list[int]:
         """The candidate with the least log loss out of fold, for each set of `left_out`.
@@ -160,7 +167,7 @@ class _Choice:
         for each, fit in zip(losses, fits, strict=True):
             sums = fit.losses(judged)
             for (s, *_), of_classes in zip(judged, sums, strict=True):
-                each[s] += sets.worth[s] @ of_classes
+                each[s] += sets.worth[s] * of_classes.sum()
         return [int(np.argmin(losses[:n, s])) for s, n in enumerate(self.n_candidates)]
 
 

@@ -16,7 +16,7 @@ from stakes._text import number
 from stakes.adapters.class_maps import ClassMaps, fitted_maps
 from stakes.adapters.columns import Columns
 from stakes.adapters.engine_work import Passes
-from stakes.adapters.expressions import by_code, floored_log, grouped, moved
+from stakes.adapters.expressions import by_code, floored_log, grouped
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts
 from stakes.adapters.lazy_models import LazyModel, Tallied
 from stakes.adapters.partitions import stacked_rows
@@ -56,7 +56,7 @@ class ClassSums(NamedTuple):
 
 
 def class_tallies(
-    model: LazyModel, rows: Lazy, maps: ClassMaps | None, shares: FloatArray
+    model: LazyModel, rows: Lazy, maps: ClassMaps | None
 ) -> tuple[FloatArray, FloatArray | None, ClassSums]:
     """The bins (K, 10, 3) of `ModelQuality`, and sums over the posteriors of each class.
 
@@ -67,9 +67,6 @@ def class_tallies(
     rows, columns = model.with_scores(rows), list(model.posteriors)
     if maps is not None:
         rows = maps.with_posteriors(rows, model.posteriors, model.repaired)
-        if model.problem.prior is not None:  # for which they are
-            ratios = class_ratios(model.problem.prior, shares)
-            rows = moved(rows, model.repaired, ratios, model.repaired)
         columns += model.repaired
     # One grouping of so many times as many rows needs a single pass, many groupings need many.
     parts = (
@@ -125,7 +122,7 @@ class EngineFits:
         if model.weighs:
             self.passes.next(f"model {model.name}, by costs")
             tallied = model.charged(live, tallied, self.facts.shares)
-        fits = self.columns.key is not None and model.problem.n_classes == 2
+        fits, maps = self.columns.key is not None and model.problem.n_classes == 2, None
         if fits and not isinstance(model.predictions, Decisions):
             tallied = self._refitted(model, live, tallied)
         elif self.calibrator is not None and isinstance(model.predictions, Posteriors):
@@ -133,13 +130,14 @@ class EngineFits:
             maps, lost = fitted_maps(
                 model, live, self.calibrator, self.facts.shares, self.passes.step
             )
-            self.refits |= {} if maps is None else {model.name: maps}
+            if maps is not None:
+                shares = self.facts.shares
+                ratios = class_ratios(shares, model.problem.prior_or(shares))
+                self.refits[model.name] = maps.moved(ratios)
             self.lost += lost
         if model.problem.n_classes > 2 and isinstance(model.predictions, Posteriors):
             self.passes.next(f"model {model.name}, class by class")
-            refit = self.refits.get(model.name)
-            maps = refit if isinstance(refit, ClassMaps) else None
-            bins, repaired, sums = class_tallies(model, live, maps, self.facts.shares)
+            bins, repaired, sums = class_tallies(model, live, maps)
             self.class_sums[model.name] = sums
             if not tallied.tallies.named:
                 self.unnamed[model.name] = model, live

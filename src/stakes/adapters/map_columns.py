@@ -16,6 +16,7 @@ from stakes._check import FloatArray
 from stakes.adapters.expressions import first_of, moved, stepped, sum_of, with_complement
 from stakes.adapters.sources import Lazy
 from stakes.calibration import AffineLogs, CalibrationMap
+from stakes.decide import class_ratios
 
 MOST_STEPS = 2000  # most comparisons in an expression that goes to the engine
 _LOG, _VALUE, _TOTAL = "log {}", "{} value", "{} total"
@@ -88,10 +89,14 @@ def second_class(fitted: CalibrationMap, score: nw.Expr) -> nw.Expr:
     if fitted.kind == "histogram":
         return stepped(score, of.cuts.tolist(), of.values.tolist())
     if fitted.kind == "identity":
-        ratios: list[float] = (of.to_prior / of.from_prior).tolist()
-        second = score * ratios[1]
-        return second / (second + (1.0 - score) * ratios[0])
+        return moved_second(score, class_ratios(of.from_prior, of.to_prior))
     return _expit(_log_odds(fitted, score))
+
+
+def moved_second(posterior: nw.Expr, ratios: FloatArray) -> nw.Expr:
+    """P(second class) for another prior; `ratios` (2,) are its shares over the others."""
+    first, second = (1.0 - posterior) * float(ratios[0]), posterior * float(ratios[1])
+    return second / (first + second)
 
 
 def _log_odds(fitted: Any, score: nw.Expr) -> nw.Expr:

@@ -41,15 +41,11 @@ Term = tuple[int, int, float]  # k, j, factor: adds factor · log q_j to logit k
 class Sets:
     """Sets of folds, to each of which a map is fitted."""
 
-    def __init__(
-        self, used: BoolArray, mass: FloatArray, prior: FloatArray | None, limits: FloatArray
-    ) -> None:
+    def __init__(self, used: BoolArray, mass: FloatArray, limits: FloatArray) -> None:
         self.used = used  # (S, folds)
         self.limits = limits  # (S,), logarithms are at least −limit
         self.masses = used @ mass.T  # (S, K), weights of the classes
-        self.shares = self.masses / self.masses.sum(axis=1, keepdims=True)
-        self.prior = self.shares if prior is None else np.broadcast_to(prior, self.masses.shape)
-        self.worth = self.prior / self.masses  # so that the weights of each set sum to one
+        self.worth = 1 / self.masses.sum(axis=1)  # so that the weights of each set sum to one
 
 
 class Judged(NamedTuple):
@@ -83,16 +79,15 @@ class Newton:
         self.rows, self.sets, self.calibrator = rows, sets, calibrator
         self.posteriors, self.classes = model.posteriors, model.problem.classes
         self.size = model.problem.n_classes
-        self.parameters = [self._parameters(s) for s in range(len(sets.used))]
+        self.parameters = self._parameters()
         self.at = np.tile(self._start(), (len(sets.used), 1))  # (S, P)
 
-    def _parameters(self, s: int) -> list[list[Term]]:
+    def _parameters(self) -> list[list[Term]]:
         """The terms by which each parameter enters the logits."""
         size = self.size
         terms: list[Term] = [(k, k, 1.0) for k in range(size)]
         if isinstance(self.calibrator, Temperature):
-            offsets = np.log(self.sets.prior[s] / self.sets.shares[s]).tolist()
-            return [[*terms, *((k, size, offset) for k, offset in enumerate(offsets))]]
+            return [terms]
         slopes = [terms] if isinstance(self.calibrator, Affine) else [[term] for term in terms]
         if isinstance(self.calibrator, FullAffine):
             slopes = [[(k, j, 1.0)] for k in range(1, size) for j in range(size)]
@@ -105,12 +100,12 @@ class Newton:
         if isinstance(self.calibrator, FullAffine):
             unit = np.eye(self.size)
             slopes = (unit[1:] - unit[0]).ravel()
-        return np.append(slopes, np.zeros(len(self.parameters[0]) - slopes.size))
+        return np.append(slopes, np.zeros(len(self.parameters) - slopes.size))
 
     def line(self, s: int) -> tuple[FloatArray, FloatArray]:
         """The matrix (K, K) and the intercepts (K,) of the logits of a set."""
         factors = np.zeros((self.size, self.size + 1))
-        for value, terms in zip(self.at[s].tolist(), self.parameters[s], strict=True):
+        for value, terms in zip(self.at[s].tolist(), self.parameters, strict=True):
             for k, j, factor in terms:
                 factors[k, j] += value * factor
         return factors[:, :-1], factors[:, -1]
@@ -147,8 +142,7 @@ class Newton:
         sums = self._summed([(s, each) for s in range(n_sets) for each in self._sums(s).items()])
 
         def total(s: int, name: str) -> float:
-            counts = self.sets.worth[s][sums[TRUTH]] * self.sets.used[s][sums[FOLD]]
-            return float(counts @ sums[name])
+            return float(self.sets.worth[s] * (self.sets.used[s][sums[FOLD]] @ sums[name]))
 
         curvature = np.empty((n_sets, n_parameters, n_parameters))
         for q, r in combinations_with_replacement(range(n_parameters), 2):
@@ -234,7 +228,7 @@ class Newton:
     def _moves(self, s: int) -> list[dict[int, nw.Expr]]:
         """By how much each parameter moves the logits, by class; other classes do not move."""
         moves = []
-        for terms in self.parameters[s]:
+        for terms in self.parameters:
             moved: dict[int, nw.Expr] = {}
             for k, j, factor in terms:
                 move = nw.lit(factor) if j == self.size else nw.col(_logs(s, j)) * factor
@@ -251,8 +245,7 @@ class Newton:
             "converged": True,
         }
         if isinstance(self.calibrator, Temperature):
-            offsets = [factor for _, j, factor in self.parameters[s][0] if j == self.size]
-            temperature = float(1 / self.at[s, 0])
+            temperature, offsets = float(1 / self.at[s, 0]), [0.0] * self.size
             written |= {"kind": "temperature", "temperature": temperature, "offsets": offsets}
             return decoded_map(written)
         written["intercepts"] = (intercepts - intercepts.mean()).tolist()

@@ -30,11 +30,11 @@ from stakes.adapters.class_maps import why_no_maps
 from stakes.adapters.expressions import Arrays, first_of, grouped, stepped, with_complement
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.lazy_models import LazyModel, Tallied
-from stakes.adapters.map_columns import MOST_STEPS, n_steps, second_class
+from stakes.adapters.map_columns import MOST_STEPS, moved_second, n_steps, second_class
 from stakes.adapters.sources import Lazy
 from stakes.adapters.streamed_scores import HALF_SINGLE
 from stakes.calibration import CalibrationMap, Calibrator
-from stakes.decide import cheapest_decisions
+from stakes.decide import cheapest_decisions, class_ratios
 from stakes.errors import InputError
 from stakes.evaluation import (
     KEY_FOLDS,
@@ -72,6 +72,7 @@ class Refit:
     scores: FloatArray
     folds: IntArray
     predictions: IntArray | FloatArray
+    ratios: FloatArray | None = None  # of the stated prior to the class shares; None without one
 
     @property
     def on_all(self) -> Callable[[], CalibrationMap] | None:
@@ -92,6 +93,8 @@ class Refit:
         known = np.unique(self.folds).tolist()
         if self.n_runs > MOST_STEPS:
             each = [second_class(of_fold, nw.col(self.score)) for of_fold in self.fitted.maps]
+            if self.ratios is not None:
+                each = [moved_second(posterior, self.ratios) for posterior in each]
         else:
             each = [self._of_fold(self.folds == fold) for fold in known]
         return first_of([nw.col(FOLD) == fold for fold in known[:-1]], each)
@@ -157,7 +160,9 @@ def refitted(
     exact = replace(tallied, bins=None, tallies=_exact(model, tallied, cases, scores, fitted, rule))
     if fitted is None or predictions is None:
         return exact, None, lost
-    refit = Refit(rule, fitted, model.score, scores, cells[FOLD], predictions)
+    prior = model.problem.prior
+    ratios = None if prior is None else class_ratios(shares, prior)
+    refit = Refit(rule, fitted, model.score, scores, cells[FOLD], predictions, ratios)
     if not refit.expressible:
         what = "decisions change" if refit.decides else "recalibrated posteriors change"
         text = f"it was not recalibrated: its {what} too often along the scores."

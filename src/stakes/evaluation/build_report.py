@@ -323,6 +323,8 @@ def _rule(
     if rule.name == RECALIBRATED:
         # A fit to all cases takes time, and most reports are read without deciding new cases.
         fit = evidence.maps[rule.model]
+        if evidence.problem.prior is not None:
+            common |= {"from_prior": evidence.shares, "to_prior": evidence.prior}
         if rule.added is None:
             return lambda: Rule(map=fit(), **common)
         return lambda: _repriced(fit, evidence, common)

@@ -109,7 +109,8 @@ def evaluate(
     calibrator : a calibrator of `stakes.calibration`, or None to leave posteriors as they are
         Every model that gives posteriors or scores is also shown recalibrated: each case by a map
         that was fitted on other folds. The folds are the same for all models and keep clusters
-        whole. By default `Select` chooses the kind of map within the folds.
+        whole. Maps hold for the class shares of the cases; posteriors are then moved to a stated
+        prior. By default `Select` chooses the kind of map within the folds.
     level : confidence level of all intervals, and of the sentences that quote them
     replicates : number of simulated samples that separate the cost of bad calibration from chance,
         at most 100,000

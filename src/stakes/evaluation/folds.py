@@ -25,7 +25,7 @@ from stakes.calibration import (
     fold_numbers,
     most_folds,
 )
-from stakes.decide import cheapest_decisions
+from stakes.decide import cheapest_decisions, moved_rows
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.sentences import left_out
@@ -318,7 +318,8 @@ class Fitted:
     on_all: FitOnAll | None = None  # the map of all cases, where the rule has a map
     # Posteriors (n, K) of each partition, where prices of limits need them.
     parts: tuple[FloatArray, ...] = ()
-    maps: tuple[CalibrationMap, ...] = ()  # of each fold, where there is one partition
+    # The map of each fold, where there is one partition, for the class shares of the cases.
+    maps: tuple[CalibrationMap, ...] = ()
 
 
 @record
@@ -351,6 +352,9 @@ def recalibrated(
     model: str, scores: FloatArray, folds: Folds, calibrator: Calibrator | None, *, raw: bool
 ) -> tuple[Fitted | None, tuple[Caveat, ...]]:
     """Recalibrated posteriors of every case, by maps that were fitted on other folds.
+
+    Maps are fitted for the class shares of the cases, and what they give is moved to a prior that
+    the problem states: one fit serves all priors, and rare cases keep their weight in it.
 
     Errors of a calibrator that the user chose are raised. Where the default, `Select`, cannot fit
     any map, a caveat says so instead.
@@ -394,11 +398,10 @@ def recalibrated(
 def _out_of_fold(
     model: str, scores: FloatArray, folds: Folds, calibrator: Calibrator, raw: bool
 ) -> Fitted:
-    cases = folds.cases
-    size, prior = cases.problem.n_classes, cases.problem.prior
+    cases, size = folds.cases, folds.cases.problem.n_classes
     wrapped = (Scores,) if raw else ()
     taken = _finite(scores) if raw else scores
-    rows = CheckedRows(taken, cases.truth, cases.weights, prior, size, *wrapped)
+    rows = CheckedRows(taken, cases.truth, cases.weights, None, size, *wrapped)
     rows = replace(rows, folds=folds.by_key)
     try:
         maps = [rows.fold_maps(calibrator, dealt, folds.clusters) for dealt in folds.numbers]
@@ -418,9 +421,14 @@ def _out_of_fold(
         raise
     for posteriors in each:
         _refuse_improbable(posteriors, calibrator, size)
+
+    def deployed(posteriors: Any) -> FloatArray:
+        rows = _of_all_classes(posteriors)
+        return rows if cases.problem.prior is None else moved_rows(rows, cases.shares, cases.prior)
+
     # The mean over partitions depends less on the luck of any one of them.
-    mean = _of_all_classes(sum(each) / len(each))
-    parts = tuple(map(_of_all_classes, each)) if len(each) > 1 else ()
+    mean = deployed(sum(each) / len(each))
+    parts = tuple(map(deployed, each)) if len(each) > 1 else ()
     costs = folds.costs(cheapest_decisions(part, cases.charges) for part in parts)
     by_partition = parts if cases.problem.limits else ()
     on_all, single = FitOnAll.later(rows, folds, calibrator), () if parts else maps[0]

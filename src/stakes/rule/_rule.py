@@ -428,7 +428,7 @@ class Rule(Value):
     ) -> IntArray:
         """The cheapest decisions for posteriors (n, K), or for raw scores (n,)."""
         if self.map is not None:
-            return cheapest_decisions(self._posteriors(rows), costs)
+            return cheapest_decisions(self._mapped(rows), costs, None, self._ratios)
         return cheapest_decisions(rows, costs, rounding, self._ratios)
 
     @property
@@ -443,16 +443,21 @@ class Rule(Value):
 
     def _posteriors(self, rows: FloatArray) -> FloatArray:
         """Posteriors (n, K) on which decisions are based."""
-        size = self.problem.n_classes
-        if self.map is not None and rows.ndim == 1:
-            bounded = np.clip(rows, -_LARGEST, _LARGEST)  # linear maps need finite scores
-            return _check.posteriors("recalibrated", self.map(Scores(bounded)), size)
-        if self.map is not None:
-            taken = rows[:, 1] if size == 2 else rows
-            return _check.posteriors("recalibrated", self.map(taken), size)
+        mapped = rows if self.map is None else self._mapped(rows)
         if self.from_prior is None:
-            return rows
-        return shift_prior(rows, self.from_prior, self.to_prior)
+            return mapped
+        return shift_prior(mapped, self.from_prior, self.to_prior)
+
+    def _mapped(self, rows: FloatArray) -> FloatArray:
+        """Posteriors (n, K) that the map makes of posteriors, or of raw scores (n,)."""
+        assert self.map is not None
+        size = self.problem.n_classes
+        taken: FloatArray | Scores = rows
+        if rows.ndim == 1:
+            taken = Scores(np.clip(rows, -_LARGEST, _LARGEST))  # linear maps need finite scores
+        elif size == 2:
+            taken = rows[:, 1]
+        return _check.posteriors("recalibrated", self.map(taken), size)
 
     # Shipping ------------------------------------------------------------------------------------
 
@@ -612,9 +617,12 @@ class Rule(Value):
             return "decisions as they are"
         if self.threshold is not None:
             return f"a threshold on {self.takes}"
+        steps = [self.takes]
         if self.map is not None:
-            return f"{self.takes}, recalibrated by a map of the kind {self.map.kind}"
-        return self.takes if self.from_prior is None else f"{self.takes}, moved to another prior"
+            steps.append(f"recalibrated by a map of the kind {self.map.kind}")
+        if self.from_prior is not None:
+            steps.append("moved to another prior")
+        return ", ".join(steps)
 
     def _where(self) -> str:
         if self.cuts is None:

@@ -29,9 +29,9 @@ def refuse_unusable(
         faults.append("its map takes probabilities, for which takes is 'posteriors'")
     if threshold is not None and (shape != (2, 2) or np.isnan(float(threshold))):
         faults.append("a threshold is a number between two decisions about two classes")
-    allowed = 0 if takes == DECISIONS else 1
-    if sum(step is not None for step in (map, threshold, priors)) > allowed:
-        faults.append("at most one of map, threshold and priors can be used, and none on decisions")
+    steps = [step is not None for step in (map, threshold, priors)]
+    if any(steps) and (takes == DECISIONS or (threshold is not None and sum(steps) > 1)):
+        faults.append("a threshold allows neither map nor priors, and decisions none of the three")
     if faults:
         raise InputError(
             f"a rule must be able to decide; this one takes {takes}, and {faults[0]}. Remove what "

@@ -193,11 +193,10 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         params, groups = self._routed(sample_weight, fit_params)
         frozen = isinstance(self.estimator, FrozenEstimator)
         fitted = self.estimator if frozen else clone(self.estimator).fit(X, target, **params)
+        fitted_map, start = None, mass
         if isinstance(calibrator, Identity):
-            fit_mass = _mass(problem, codes, sample_weight if frozen else _weights_of(params))
             # Without calibration posteriors hold for the class shares of the fit.
-            start = None if problem.prior is None else fit_mass / fit_mass.sum()
-            rule = Rule(problem, kind, from_prior=start, to_prior=problem.prior)
+            start = _mass(problem, codes, sample_weight if frozen else _weights_of(params))
         else:
             if frozen:
                 responses = response(fitted, X, kind, problem)
@@ -206,8 +205,9 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             rows = _rows(responses, kind, problem, codes, sample_weight)
             fitted_map = rows.fitted(
                 calibrator, np.ones(len(codes), dtype=bool), cluster_codes(groups)
-            )
-            rule = Rule(problem, kind, map=fitted_map.relabelled(problem.classes))
+            ).relabelled(problem.classes)
+        from_prior = None if problem.prior is None else start / start.sum()
+        rule = Rule(problem, kind, fitted_map, from_prior=from_prior, to_prior=problem.prior)
         return self._decide_by(self._named(rule, mass, len(codes)), fitted, classes)
 
     def predict(self, X: Any, data: Any = None) -> npt.NDArray[Any]:
@@ -488,7 +488,7 @@ def _rows(
     weights: FloatArray | None,
 ) -> CheckedRows:
     """The cases in the form in which `evaluate` calibrates them."""
-    common = (codes, weights, problem.prior, problem.n_classes)
+    common = (codes, weights, None, problem.n_classes)
     if kind == SCORES:
         scores = Scores(responses).read("the decision function of estimator")
         return CheckedRows(scores, *common, Scores)

@@ -35,21 +35,16 @@ function wasAndNow({ inference }) {
   return `${compared}: ${was} ${reason}${others.length ? `, but the data cannot tell ${now} from ${otherNames}` : ""}.`;
 }
 
-/** Whether a system decides by a calibration map that a new evaluation would fit again for this prior. */
-const keepsMap = (system, prior) => !TERMS && system.way === "recalibrated" && isOtherPrior(prior);
-/** Whether a system decides by scores in bins, all cases of one alike. */
+/** Whether a system decides by scores in bins, all cases of one alike: a new evaluation would give a slightly different cost. */
 const isBinned = (system) => !TERMS && system.way !== "fixed" && MODELS[system.model].binned;
-/** Whether a new evaluation under these stakes would give a slightly different cost. */
-const isApproximate = (system, prior) => keepsMap(system, prior) || isBinned(system);
 
-/** Limitations of the numbers: decisions that do not change, calibration maps of the report. */
+/** Limitations of the numbers: decisions that do not change, scores in bins. */
 function limitsOfChange({ best, unaided, inference, prior }) {
   const known = inference && isPriorSet(prior) ? ["The prior that you set counts as known, not as estimated from the data."] : [];
   if (best.way === "fixed" && dependsOnStakes(best))
     return ["Decisions made anew for your stakes may cost less: evaluate again with these costs.", ...known];
   return [
-    ...(keepsMap(best, prior) ? ["Approximate: a new evaluation fits the calibration map again for this prior. In trials that moved the saving by up to a third of the way to an end of its interval, and the ends by more."] : []),
-    ...(isBinned(best) && !keepsMap(best, prior) ? [`Approximate: the page has scores in bins, which mostly changes costs by less than 1 % of what ${unaided.phrase} costs.`] : []),
+    ...(isBinned(best) ? [`Approximate: the page has scores in bins, which mostly changes costs by less than 1 % of what ${unaided.phrase} costs.`] : []),
     ...known,
     ...(inference ? [] : [`Intervals, chances and what is added for having chosen the cheapest hold for the stakes of the report only: ${whyUnsure()}. Reset to see them.`]),
   ];

@@ -24,7 +24,8 @@ function ownScoreOf({ way, change }, prior) {
   const backTo = (known) => (share) => (share > 0 && share < 1 ? movedBy(share, priorRatios(prior, known)) : share);
   if (way === "as is") return (share) => share;
   if (way === "moved") return backTo(DATA.holds_for);
-  return change.curve ? (share) => scoreOfMap(change.curve, backTo(DATA.prior)(share)) : null;
+  const { curve } = change;
+  return curve ? (share) => scoreOfMap(curve, backTo(curve.holds_for ?? DATA.prior)(share)) : null;
 }
 
 

@@ -40,10 +40,19 @@ def rising_curve(rule: Rule | None) -> dict[str, Any] | None:
     """
     if rule is None or rule.map is None or rule.cuts is None:
         return None
-    of: Any = rule.map
+    curve = _curve(rule.map, rule.takes)
+    if curve is None or rule.from_prior is None:
+        return curve
+    return {
+        **curve,
+        "holds_for": rule.from_prior.tolist(),
+    }  # where the rule moves what the map gives
+
+
+def _curve(of: Any, takes: str) -> dict[str, Any] | None:
     if of.kind == "isotonic":
         return _points(of.knots, of.values, of_odds=False, odds=False)
-    if rule.takes == POSTERIORS:
+    if takes == POSTERIORS:
         limit = getattr(of, "limit", _REACH)
         grid = np.union1d(np.linspace(-_REACH, _REACH, _POINTS), [-limit, limit])
         shares = 1 / (1 + np.exp(-np.stack([-grid, grid], axis=1)))

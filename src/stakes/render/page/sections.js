@@ -306,7 +306,7 @@ function followingText() {
   return [
     `When you move the stakes, ${followers.join(" and ")} follow.`,
     ways.has("fixed") ? "A system marked “=” keeps the decisions of the report." : "",
-    SYSTEMS.some((system) => isBinned(system) || system.way === "recalibrated") ? "A system marked “≈” is approximate: it decides by bins of scores, or by the calibration map of the report where the prior has moved." : "",
+    SYSTEMS.some(isBinned) ? "A system marked “≈” is approximate: it decides by bins of scores." : "",
   ].filter(Boolean).join(" ");
 }
 
@@ -316,7 +316,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
   const [, low, high] = intervalOf(entry, result);
   const keepsDecisions = changed && entry.way === "fixed" && !TERMS;
   const isSystem = "model" in entry;
-  const approximate = changed && !keepsDecisions && isSystem && isApproximate(entry, result.prior);
+  const approximate = changed && !keepsDecisions && isSystem && isBinned(entry);
   const notes = keepsDecisions || approximate ? [noteMark(approximate ? "approximate" : "decisions of the report")] : [];
   const probability = isSystem && entry.candidate ? chanceOf(entry, result) : null;
   const missing = isSystem && entry.candidate ? UNKNOWN_CELL : "";
