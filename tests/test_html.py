@@ -264,18 +264,18 @@ def five_models(n_cases: int, weights: object) -> Report:
 
 
 @large
-def test_five_models_take_less_than_400_kb_whatever_the_number_of_cases(n_cases):
+def test_five_models_take_less_than_420_kb_whatever_the_number_of_cases(n_cases):
     html = to_html(five_models(n_cases, None))
-    assert len(html.encode("utf-8")) < 400_000
+    assert len(html.encode("utf-8")) < 420_000
     assert f"{names.MOST_BINS:,} bins" in html
     data = data_of(html)
     assert all(sum(cases_of(m["table"])[0]) > 0.9 * n_cases for m in data["models"])
 
 
 @large
-def test_fractional_weights_take_less_than_400_kb_too(n_cases):
+def test_fractional_weights_take_less_than_420_kb_too(n_cases):
     weights = np.random.default_rng(1).uniform(0.5, 2, n_cases)
-    assert len(to_html(five_models(n_cases, weights)).encode("utf-8")) < 400_000
+    assert len(to_html(five_models(n_cases, weights)).encode("utf-8")) < 420_000
 
 
 @pytest.mark.slow

@@ -206,7 +206,10 @@ def test_what_a_gate_cannot_judge_is_bad_input():
         (("--baseline", "old", "--margin", "x"), "--margin must be an amount per case"),
         (("--margin", "1"), "--margin must come with a baseline"),
         (("--baseline", "old", "--gate", "better=old"), "--gate must be another than the baseline"),
-        (("--baseline", "old", "--gate", "better=no"), "--gate must be the name of a system or"),
+        (
+            ("--baseline", "old", "--gate", "better=no"),
+            "--gate better asks for no, but no model or system has that name",
+        ),
         (("--fail-if", 'difference["new"] > 0'), "--fail-if must come with a baseline where it"),
         (("--brief",), "--brief must come with --markdown"),
     ):

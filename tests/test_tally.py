@@ -107,7 +107,8 @@ def test_counts_are_plain_sums(rows):
             PROBLEM,
             weights=[r[2] for r in members],
         )
-        assert by_group.group(name) == alone
+        # Rows of one weight count as rows, so that only the whole is known to be weighted.
+        assert by_group.group(name).values.tolist() == alone.values.tolist()
 
 
 @given(cases)
