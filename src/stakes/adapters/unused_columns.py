@@ -14,7 +14,7 @@ import pyarrow as pa
 from stakes._check import IntArray
 from stakes.adapters.columns import Columns
 from stakes.adapters.sources import Source
-from stakes.evaluation import Cases, RepeatedColumn, read_cases, repeats_caveat
+from stakes.evaluation import RepeatedColumn, read_cases, repeats_caveat
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, Report
 

@@ -296,8 +296,9 @@ def sample_of(
     columns = {"y_true": truth, **{name: part(codes) for name, codes in decided.items()}}
     apart = clusters_of(cases, rows)
     clusters = None if apart is None else groups_of_clusters(apart, columns, cases.problem)
-    grouped = apart is not None and clusters is not apart
-    masses = np.bincount(apart.codes, weights) if grouped else None
+    masses = None
+    if apart is not None and clusters is not apart:
+        masses = np.bincount(apart.codes, weights).astype(np.float64)
     names, problem = tuple(decided), cases.problem
     joint = JointCounts._of_codes(columns, names, problem, weights, clusters=clusters)
     joint = joint._but(weighted=not cases.whole)

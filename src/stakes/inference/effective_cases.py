@@ -118,9 +118,10 @@ class Cells:
         """
         assert self.clusters is not None
         for k in range(self.n_classes):
-            cells: IntArray | slice = np.flatnonzero(self.classes == k)
-            if cells.size and cells[-1] - cells[0] + 1 == cells.size:  # mostly: a view, no copy
-                cells = slice(cells[0], cells[-1] + 1)
+            places = np.flatnonzero(self.classes == k)
+            adjacent = places.size and places[-1] - places[0] + 1 == places.size
+            # Mostly so, and then a view without a copy.
+            cells = slice(places[0], places[-1] + 1) if adjacent else places
             yield self.clusters[..., cells] @ columns[..., cells, :]
 
 
