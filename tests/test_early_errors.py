@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -94,22 +93,6 @@ def test_folds_that_are_drawn_need_a_generator_and_the_message_says_so_first():
         cross_calibrate("no scores", Y, Isotonic(), 5)
     assert caught.value.argument == "rng"
     assert cross_calibrate(P, Y, Isotonic(), np.arange(100) % 5).shape == (100,)
-
-
-def test_clusters_beyond_memory_are_refused_before_maps_are_fitted(monkeypatch):
-    for module in ("stakes.tally.read_rows", "stakes.evaluation.evaluate_rows"):
-        monkeypatch.setattr(sys.modules[module], "MOST_CELLS", 300)
-    monkeypatch.setattr(sys.modules["stakes.evaluation.predictions"], "recalibrated", _no_fit)
-    models = {"p": P, "called": Decisions([0, 1] * 50), "raw": Scores(P)}
-    with pytest.raises(InputError, match=r"100 of them, each of 4 numbers, take .* GB") as caught:
-        evaluate(Y, models, PROBLEM, clusters=range(100))
-    assert "whole clusters together, as in clusters % 50_000" in caught.value.remedy
-    assert "stakes.tally" not in str(caught.value)
-
-
-def _no_fit(model: str, scores: Any, folds: Any, calibrator: Any, *, raw: bool) -> Any:
-    assert calibrator is None, "a map is fitted before the clusters are refused"
-    return None, ()
 
 
 def test_clusters_that_are_put_together_as_the_message_says_fit():

@@ -103,9 +103,9 @@ FLOORS: dict[str, str] = {
         "sentences cases running_costs decision_rules folds case_charges column_order "
         "predictions limited_rules evidence cross_fitted beliefs baseline report_options "
         "limit_checks backwards score_bins cost_intervals flips joint_bins changes information "
-        "remade_decisions miscalibration column_ranks tally_rows repeated_values moved_limits "
-        "metric_picks rule_words verdict_words verdict slice_costs quality caveats system_cuts "
-        "build_report evaluate_rows"
+        "cluster_groups remade_decisions miscalibration column_ranks tally_rows repeated_values "
+        "moved_limits metric_picks rule_words verdict_words verdict slice_costs quality caveats "
+        "system_cuts build_report evaluate_rows"
     ),
     "inference": (
         "tally_checks estimate tilted_shares likelihood weight_strata effective_cases sampling "

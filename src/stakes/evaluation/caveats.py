@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import sqrt
 
 import numpy as np
 
@@ -357,6 +358,7 @@ def _sampling(evidence: Evidence) -> Iterator[Caveat]:
     elif sample.clusters is not None:
         yield from _classes_in_few_clusters(evidence)
         yield from _unequal_clusters(sample)
+        yield from _groups_of_clusters(sample)
     if evidence.weighted:
         yield from _weights(evidence)
 
@@ -381,7 +383,7 @@ def _classes_in_few_clusters(evidence: Evidence) -> Iterator[Caveat]:
 
 def _unequal_clusters(sample: JointSample) -> Iterator[Caveat]:
     """A caveat where a few large clusters hold much of the cases; others may be larger still."""
-    sizes = sample.joint.weights.sum(axis=1)
+    sizes = sample.masses_of_clusters
     sizes = sizes[sizes > 0]
     varies = float(sizes.std() / sizes.mean())
     if varies > _UNEQUAL:
@@ -392,6 +394,19 @@ def _unequal_clusters(sample: JointSample) -> Iterator[Caveat]:
             f"clusters cost more (or less) per case than about small ones, costs lie above (or "
             f"below) their intervals in 4 to 7 % of samples instead of 2.5 %: other clusters may "
             f"be larger still.",
+        )
+
+
+def _groups_of_clusters(sample: JointSample) -> Iterator[Caveat]:
+    """A caveat where intervals go by random groups of clusters; see `cluster_groups`."""
+    groups, n_clusters = len(sample.joint.weights), len(sample.masses_of_clusters)
+    if groups < n_clusters:
+        spread = number(100 / sqrt(2 * groups), 1)  # of the root of a variance of so many terms
+        yield Caveat(
+            "groups of clusters",
+            f"A table of {number(n_clusters)} clusters by decisions would not fit into memory: "
+            f"whole clusters were put together at random into {number(groups)} groups. Widths of "
+            f"intervals are the same on average, and differ by about {spread} %.",
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,13 @@ from stakes.evaluation.cases import (
 from stakes.evaluation.cross_fitted import out_of_fold, with_fold_costs
 from stakes.evaluation.folds import Folds, folds_of_key
 from stakes.evaluation.moved_limits import MovedLimits
-from stakes.evaluation.predictions import Predictions, read_predictions
+from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.remade_decisions import remake_of
 from stakes.evaluation.report_options import ReportOptions
-from stakes.evaluation.tally_rows import evidence_of, refuse_many_clusters
+from stakes.evaluation.tally_rows import evidence_of
 from stakes.problem import Problem
 from stakes.report import Report
-from stakes.rows import Decisions, Predicted, Scores
-from stakes.tally import MOST_CELLS
+from stakes.rows import Decisions, Predicted
 
 _SHARED, _OWN = 9, 3  # class-by-decision tables in memory at the peak: shared, and per model
 # What a row takes at the peak: numbers for each model, and posteriors shared and for each model.
@@ -185,7 +184,6 @@ def evaluate(
     read = partial(
         read_predictions, cases=cases, posterior_prior=holds_for, calibrator=calibrator, folds=folds
     )
-    _refuse_many(cases, {} if calibrator is None else named, partial(read, calibrator=None))
     predictions = [read(name, prediction) for name, prediction in named.items()]
     evidence = evidence_of(
         cases,
@@ -219,17 +217,6 @@ def _posterior_prior(prior: object, problem: Problem) -> FloatArray | None:
 
 
 # Memory ------------------------------------------------------------------------------------------
-
-
-def _refuse_many(
-    cases: Cases, named: Mapping[str, Predicted], read: Callable[[str, Predicted], Predictions]
-) -> None:
-    """Refuse, before maps are fitted, clusters whose tally would be too large for memory."""
-    n_classes, n_decisions = cases.problem.n_classes, cases.problem.n_decisions
-    clusters = 0 if cases.clusters is None else len(cases.clusters.labels)
-    if clusters * n_classes * n_decisions ** len(named) > MOST_CELLS:
-        bare = {name: each for name, each in named.items() if not isinstance(each, Scores)}
-        refuse_many_clusters(cases, [read(name, each) for name, each in bare.items()])
 
 
 def needed_bytes(n_classes: int, n_decisions: int, rows: list[int]) -> int:

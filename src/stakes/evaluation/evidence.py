@@ -86,6 +86,8 @@ class JointSample:
     squares: FloatArray | None  # sums of squared weights, like joint.weights; None: cases
     charges: Charges | None = None  # every case's own costs, where they differ
     strata: WeightStrata | None = None  # the rows by their weight, where few weights differ
+    # The weight of each cluster, where the tally has random groups of them; None: as in the tally.
+    cluster_masses: FloatArray | None = None
 
     @property
     def design(self) -> FloatArray | WeightStrata | None:
@@ -100,7 +102,14 @@ class JointSample:
     @property
     def clusters(self) -> int | None:
         """The number of clusters; None where cases were sampled one by one."""
-        return len(self.joint.weights) if self.joint.weights.ndim == 2 else None
+        return len(self.masses_of_clusters) if self.joint.weights.ndim == 2 else None
+
+    @cached_property
+    def masses_of_clusters(self) -> FloatArray:
+        """The weight of each cluster, also where the tally has groups of them."""
+        if self.cluster_masses is not None:
+            return self.cluster_masses
+        return np.asarray(self.joint.weights.sum(axis=1))
 
     @property
     def clusters_of_classes(self) -> IntArray:

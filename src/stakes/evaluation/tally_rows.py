@@ -18,6 +18,7 @@ from stakes.errors import InputError
 from stakes.evaluation.backwards import class_leads
 from stakes.evaluation.case_charges import Charges, charges_of, weighted_terms
 from stakes.evaluation.cases import Cases
+from stakes.evaluation.cluster_groups import clusters_of, groups_of_clusters
 from stakes.evaluation.column_order import ColumnOrder, better_order
 from stakes.evaluation.column_ranks import ranks_of_rows
 from stakes.evaluation.decision_rules import DecisionRule, is_turned, rules_by_system, rules_of
@@ -37,8 +38,6 @@ from stakes.evaluation.sentences import left_out
 from stakes.inference import WeightStrata, few_weights, stratum_of
 from stakes.limits import coverage_points
 from stakes.report import (
-    AS_DECIDED,
-    BAYES,
     POSTERIOR_RULES,
     RECALIBRATED,
     TUNED_APART,
@@ -49,7 +48,7 @@ from stakes.report import (
 )
 from stakes.rows import POSTERIORS
 from stakes.scoring import class_means
-from stakes.tally import BitGrid, Counts, JointCounts, ScoreTable, refuse_too_many
+from stakes.tally import BitGrid, Counts, JointCounts, ScoreTable
 from stakes.thresholds import StakesTable, weighed
 
 _NO_FOLDS = (
@@ -294,14 +293,19 @@ def sample_of(
         return column if column is None or rows is None else column[rows]
 
     truth, weights = part(cases.truth), part(cases.weights)
-    clusters = None if cases.clusters is None else part(cases.clusters.codes)
     columns = {"y_true": truth, **{name: part(codes) for name, codes in decided.items()}}
+    apart = clusters_of(cases, rows)
+    clusters = None if apart is None else groups_of_clusters(apart, columns, cases.problem)
+    masses = None
+    if apart is not None and clusters is not apart:
+        masses = np.bincount(apart.codes, weights).astype(np.float64)
     names, problem = tuple(decided), cases.problem
     joint = JointCounts._of_codes(columns, names, problem, weights, clusters=clusters)
     joint = joint._but(weighted=not cases.whole)
     charged = charges if charges is None or rows is None else charges.only(rows)
     if cases.whole:
-        return JointSample(joint, np.bincount(truth, weights, problem.n_classes), None, charged)
+        sizes = np.bincount(truth, weights, problem.n_classes)
+        return JointSample(joint, sizes, None, charged, cluster_masses=masses)
     # Weights are not numbers of cases: variances need their squares, sizes count rows.
     squares = JointCounts._of_codes(
         columns, names, problem, weights, clusters=clusters, squared=True
@@ -312,6 +316,7 @@ def sample_of(
         squares.weights,
         charged,
         None if clusters is not None else _rows_by_weight(columns, names, weights, cases),
+        masses,
     )
 
 
@@ -325,32 +330,6 @@ def _rows_by_weight(
     stratum = stratum_of(weights, distinct)
     by_weight = JointCounts._of_codes(columns, names, cases.problem, None, by=stratum)
     return WeightStrata(distinct, by_weight.weights)
-
-
-def refuse_many_clusters(cases: Cases, predictions: Sequence[Predictions]) -> None:
-    """Refuse clusters by decisions that would not fit into memory, by those that need no fit.
-
-    Parameters
-    ----------
-    cases : the cases
-    predictions : models that give posteriors or decisions; further systems only add cells
-
-    Examples
-    --------
-    >>> from stakes import Problem
-    >>> from stakes.evaluation import read_cases
-    >>> cases = read_cases([0, 1, 1], Problem.zero_one(2), None, None, [7, 8, 8])
-    >>> refuse_many_clusters(cases, [Predictions("net", "decisions", decided=np.array([0, 1, 0]))])
-    """
-    assert cases.clusters is not None
-    rules = [
-        (model, DecisionRule(model.model, AS_DECIDED if model.posteriors is None else BAYES))
-        for model in predictions
-    ]
-    decided = {model.model: model.decisions(rule, cases.charges) for model, rule in rules}
-    columns = {"y_true": cases.truth, **decided}
-    joint = JointCounts._of_codes(columns, tuple(decided), cases.problem, None)
-    refuse_too_many(len(cases.clusters.labels), len(joint.cells))
 
 
 def _slices(

@@ -13,6 +13,7 @@ from stakes._check import BoolArray, FloatArray, Label, Labels
 from stakes._text import always
 from stakes._value import record
 from stakes.inference.contender_exits import Move, leaving_points
+from stakes.inference.effective_cases import Cells
 from stakes.inference.estimate import Measured
 from stakes.inference.likelihood import Support
 from stakes.inference.profile import profile_normalized_interval, support_bounds
@@ -20,7 +21,12 @@ from stakes.inference.sampled_costs import SampledCosts
 from stakes.inference.sampling import checked_added, checked_fitting
 from stakes.inference.schemes import Clusters
 from stakes.inference.selection import contenders, with_blind
-from stakes.inference.supports import checked_reachable, cost_support, difference_support
+from stakes.inference.supports import (
+    checked_reachable,
+    cost_support,
+    pair_support,
+    sampled_cells,
+)
 from stakes.inference.weight_strata import WeightStrata, summed
 from stakes.measures import normalized_cost
 from stakes.problem import Problem
@@ -101,11 +107,16 @@ class CountedCosts(SampledCosts):
         return float(shares @ self.problem.costs.min(axis=1))
 
     def _pair_support(self, first: str, second: str, factor: float) -> Support:
-        places = self.joint.models.index(first), self.joint.models.index(second)
-        support = difference_support(
-            self.joint, self.problem, [places], factor=factor, **self._design
+        pairs = np.array([[self.joint.models.index(name) for name in (first, second)]])
+        costs, prior = self.problem.costs, self.problem.prior
+        support = pair_support(
+            self.joint, self._cells, costs, prior, pairs, self.reachable, factor=factor
         )
         return support.of_quantity(0)
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return sampled_cells(self.joint, self.squares, self._design["scheme"])
 
     def _decides_alike(self, first: str, second: str) -> bool:
         """Whether a system takes a constant decision about every case."""

@@ -51,6 +51,7 @@ class only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 import numpy as np
 
@@ -98,7 +99,30 @@ class Cells:
         """The most degrees of freedom (…): clusters that hold a case, less one; else inf."""
         if self.clusters is None:
             return np.full(self.weights.shape[:-1], np.inf)
-        return np.asarray((self.clusters.sum(axis=-1) > 0).sum(axis=-1) - 1.0)
+        return np.asarray((self.masses(by_class=False) > 0).sum(axis=(-2, -1)) - 1.0)
+
+    def masses(self, *, by_class: bool) -> FloatArray:
+        """The weight of each stratum in each cluster, (…, G, R)."""
+        by_stratum = self._class_masses
+        return by_stratum if by_class else by_stratum.sum(axis=-1, keepdims=True)
+
+    @cached_property
+    def _class_masses(self) -> FloatArray:
+        ones = np.ones((self.classes.size, 1))
+        return np.concatenate(list(self.cluster_sums(ones)), axis=-1)
+
+    def cluster_sums(self, columns: FloatArray) -> Iterator[FloatArray]:
+        """For each class the sums over its cases in each cluster, (…, G, P), of columns (…, C, P).
+
+        The table of clusters by cells may fill the memory, so no other of its size is made.
+        """
+        assert self.clusters is not None
+        for k in range(self.n_classes):
+            places = np.flatnonzero(self.classes == k)
+            adjacent = places.size and places[-1] - places[0] + 1 == places.size
+            # Mostly so, and then a view without a copy.
+            cells = slice(places[0], places[-1] + 1) if adjacent else places
+            yield self.clusters[..., cells] @ columns[..., cells, :]
 
 
 def effective_factors(
@@ -130,7 +154,7 @@ def effective_factors(
     known = np.ones(())
     if cells.clusters is not None:
         variance = np.maximum(variance, _between(cells, influence, strata))
-        known = (np.sum(cells.clusters @ strata > 0, axis=-2) > 1)[..., None, :]
+        known = (np.sum(cells.masses(by_class=by_class) > 0, axis=-2) > 1)[..., None, :]
     unseen = _unseen(cells, values, bounds, strata) if bounds else ()
     return design_factors(plain, kish, variance, known, unseen)
 
@@ -145,13 +169,11 @@ def effective_degrees(cells: Cells, values: FloatArray, *, by_class: bool) -> Fl
     strata, classes = (cells.indicator(by_class=each) for each in (by_class, True))
     weights = cells.weights[..., None, :]
     influence = _influence(weights, values, strata)
-    columns = np.swapaxes(influence, -1, -2)
-    scaled = cells.clusters / _outside(cells, strata)
-    sums = (scaled[..., mask] @ columns[..., mask, :] for mask in classes.T > 0)
+    sums = _influence_sums(cells, influence, strata)
     parts = np.stack([np.sum(each**2, axis=-2) for each in sums], axis=-1)
     # Clusters that are alike leave nothing but rounding.
     parts = np.where(parts > (1e-12 * (weights * np.abs(influence)) @ classes) ** 2, parts, 0.0)
-    holders = np.sum(cells.clusters @ classes > 0, axis=-2)[..., None, :]
+    holders = np.sum(cells.masses(by_class=True) > 0, axis=-2)[..., None, :]
     return degrees_of_parts(parts, holders, cells.most_degrees[..., None], by_class=by_class)
 
 
@@ -256,12 +278,10 @@ def _together(
 
     That is the design effect that the class itself shows; all of them where its cases are alike.
     """
-    assert cells.clusters is not None
     weights, masses = cells.weights[..., None, :], cells.weights[..., None, :] @ classes
-    most = _ratio(np.sum((cells.clusters @ classes) ** 2, axis=-2, keepdims=True), masses)
+    most = _ratio(np.sum(cells.masses(by_class=True) ** 2, axis=-2, keepdims=True), masses)
     plain = (weights * influence**2) @ classes
-    columns = np.swapaxes(influence, -1, -2)
-    parts = [cells.clusters[..., mask] @ columns[..., mask, :] for mask in classes.T > 0]
+    parts = cells.cluster_sums(np.swapaxes(influence, -1, -2))
     between = np.stack([np.sum(part**2, axis=-2) for part in parts], axis=-1)
     return alike_cases(case, between, plain, most)
 
@@ -271,8 +291,7 @@ def in_one_place(cells: Cells) -> FloatArray:
 
     That is the design effect of the shares of the classes; all of them where there is one class.
     """
-    assert cells.clusters is not None
-    sizes = cells.clusters @ cells.indicator(by_class=True)  # (…, G, K)
+    sizes = cells.masses(by_class=True)  # (…, G, K)
     of_cluster = sizes.sum(axis=-1, keepdims=True)
     mass = of_cluster.sum(axis=-2, keepdims=True)
     shares = _ratio(sizes.sum(axis=-2, keepdims=True), mass)
@@ -309,19 +328,23 @@ def beyond_rounding(apart: FloatArray | float, values: FloatArray | float) -> Fl
 
 def _between(cells: Cells, influence: FloatArray, strata: FloatArray) -> FloatArray:
     """Variance (…, P) between clusters."""
-    assert cells.clusters is not None
-    weights = cells.clusters / _outside(cells, strata)
-    return variance_between(weights @ np.swapaxes(influence, -1, -2), cells.most_degrees)
+    of_classes = _influence_sums(cells, influence, strata)
+    return variance_between(sum(of_classes, start=np.zeros(())), cells.most_degrees)
 
 
-def _outside(cells: Cells, strata: FloatArray) -> FloatArray:
-    """The share (…, G, C) of the stratum of each cell that lies outside of a cluster.
+def _influence_sums(
+    cells: Cells, influence: FloatArray, strata: FloatArray
+) -> Iterator[FloatArray]:
+    """For each class, what leaving out a cluster takes from the estimate, (…, G, P).
 
     Without a cluster the mean moves by its influence over the share of the stratum that remains.
     """
-    assert cells.clusters is not None
-    shares = _ratio(cells.clusters @ strata, (cells.weights @ strata)[..., None, :]) @ strata.T
-    return np.asarray(np.where(shares < 1, 1 - shares, 1.0))
+    by_class = strata.shape[-1] > 1
+    masses = cells.masses(by_class=by_class)
+    shares = _ratio(masses, (cells.weights @ strata)[..., None, :])
+    outside = np.where(shares < 1, 1 - shares, 1.0)
+    for k, sums in enumerate(cells.cluster_sums(np.swapaxes(influence, -1, -2))):
+        yield sums / outside[..., [k if by_class else 0]]
 
 
 def variance_between(sums: FloatArray, degrees: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import Value, record
 from stakes.errors import InputError
-from stakes.inference.effective_cases import degrees_of_parts
+from stakes.inference.effective_cases import Cells, degrees_of_parts
 from stakes.inference.weight_strata import WeightStrata, checked_squares
 from stakes.problem import Problem
 from stakes.tally import JointCounts
@@ -218,28 +218,27 @@ def _between(
     `truth` (T,) is the class of each tuple; with a prior, every class is a stratum. The degrees of
     freedom are the fewest that a difference to the base has.
     """
-    filled = clusters[clusters.any(axis=1)]
-    sizes, influence = filled.sum(axis=1), np.zeros((len(filled), residual.shape[1]))
+    cells = Cells(clusters.sum(axis=0), truth, int(truth.max()) + 1, clusters=clusters)
+    masses = cells.masses(by_class=True)
+    sizes, influence = masses.sum(axis=1), np.zeros((len(clusters), residual.shape[1]))
+    most = np.asarray(np.count_nonzero(sizes) - 1.0)
     parts, holders, unknown = [], [], np.full((residual.shape[1],) * 2, np.nan)
-    for k in np.unique(truth).tolist():
-        rows = truth == k
-        of_class = filled[:, rows].sum(axis=1)
+    for k, sums in enumerate(cells.cluster_sums(residual)):
+        of_class = masses[:, k]
         if prior is not None:
             sizes = of_class if prior[k] > 0 else 0 * of_class
         if np.count_nonzero(sizes) == 1:  # a stratum that lies in a single cluster
             return 0.0, unknown
         if not of_class.any() or not sizes.any():
             continue
-        outside = 1 - sizes / sizes.sum()
-        each = (filled[:, rows] / outside[:, None]) @ residual[rows]
+        each = sums / (1 - sizes / sizes.sum())[:, None]
         influence += each
         apart = np.sum((each[:, :-1] - each[:, [base]]) ** 2, axis=0)
-        rounding = 1e-12 * (of_class.sum() * np.abs(residual[rows]).max(axis=0))
+        rounding = 1e-12 * (of_class.sum() * np.abs(residual[truth == k]).max(axis=0))
         parts.append(np.where(apart > (rounding[:-1] + rounding[base]) ** 2, apart, 0.0))
         holders.append(np.count_nonzero(of_class))
     if not parts:  # there are no cases
         return 0.0, unknown
-    most = np.asarray(len(filled) - 1.0)
     degrees = degrees_of_parts(
         np.stack(parts, axis=-1), np.array(holders), most, by_class=prior is not None
     )

@@ -271,10 +271,12 @@ class JointCounts(JointTally):
         indicator = np.zeros((len(cell), size))
         indicator[np.arange(len(cell)), cell] = 1.0
         unknown = np.isnan(self.weights)
-        sums = np.where(unknown, 0.0, self.weights) @ indicator
         # In a matrix product, nan in one class would make all classes nan: 0 times nan is nan.
         if unknown.any():
+            sums = np.where(unknown, 0.0, self.weights) @ indicator
             sums = np.where(unknown @ indicator > 0, np.nan, sums)
+        else:
+            sums = self.weights @ indicator
         return np.asarray(sums.reshape(*leading, *shape))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._check import FloatArray, Groups, IntArray, Label, Labels
 from stakes.errors import InputError
 
 MOST_CELLS = 1 << 26  # half a gibibyte of weights
@@ -92,7 +92,7 @@ def read_rows(
     columns : columns of the rows, by name
     weights : weight of each case, (n,); None counts each once
     by : labels, one per case, of slices
-    clusters : labels, one per case, of what was sampled together
+    clusters : labels, one per case, of what was sampled together, or `Groups` that were read
     copies : how often each case occurred, (n,); None: once
     weights_name : what to call the weights in messages
 
@@ -132,7 +132,10 @@ def read_rows(
             "clusters within slices tally every slice by itself."
         )
     name = "clusters" if by is None else "by"
-    groups = _check.clusters(clusters) if by is None else _check.groups("by", by)
+    if isinstance(clusters, Groups):
+        groups = clusters
+    else:
+        groups = _check.clusters(clusters) if by is None else _check.groups("by", by)
     _check.same_length(**columns, **{name: groups.codes})
     groups = groups.only(keep)
     return Rows(parts, weight, groups.codes, groups.labels, copied)
