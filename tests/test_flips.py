@@ -462,6 +462,35 @@ def test_margins_and_flips_are_followed_as_far():
     assert "20 times the largest" in " ".join(str(Margin.__doc__).split())
 
 
+def test_numbers_whose_names_read_alike_keep_their_own_flips():
+    """The cost of "b for c" in class "x" and that of "b" in class "c for x" are two numbers."""
+    truth = ["x"] * 80 + ["c for x"] * 40
+    decided = Decisions(["b"] * 70 + ["b for c"] * 10 + ["b"] * 5 + ["b for c"] * 35)
+    problem = Problem([[0, 3], [5, 0]], classes=["x", "c for x"], decisions=["b", "b for c"])
+    report = evaluate(truth, {"m": decided}, problem)
+    whats = [margin.what for margin in report.margins]
+    assert len(set(whats)) < len(whats)
+    for flip, margin in zip(report.flips("kept"), report.margins, strict=True):
+        assert (flip.value, flip.low, flip.high) == (
+            margin.value,
+            margin.clear_low,
+            margin.clear_high,
+        )
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4])
+def test_rivals_whose_costs_differ_by_rounding_alone_leave_no_margin(seed):
+    """With one decision all rivals cost the same, whatever the prior and the factors on costs."""
+    rng = np.random.default_rng(seed)
+    y, problem = rng.integers(0, 3, 50), Problem([["amount"], ["-0.3*amount"], [0.1]])
+    report = evaluate(y, {"a": Decisions(np.zeros(50, int))}, problem.with_prior([0.5, 0.3, 0.2]),
+                      data={"amount": rng.lognormal(0, 1, 50)},
+                      weights=rng.lognormal(0, 0.5, 50))  # fmt: skip
+    assert len(report.margins) == 6
+    for margin in report.margins:
+        assert (margin.low, margin.high) == (-np.inf, np.inf)
+
+
 # The same answer by brute force ------------------------------------------------------------------
 
 
