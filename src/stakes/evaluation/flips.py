@@ -12,8 +12,7 @@ cell, through what the system spends there. The cost of running a model stays as
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf, isnan, nan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -145,26 +144,29 @@ def _left(walks: list[_Walk], costs: CountedCosts, evidence: Evidence) -> list[_
 
     It is unknown where the start of the walk is, and never where that lies beyond the line.
     """
-    moves: dict[Any, Move] = {}
-    keys: dict[tuple[int, int], Any] = {}
-    for place, (line, choices, starts) in enumerate(walks):
-        for side, (choice, start) in enumerate(zip(choices, starts, strict=True)):
-            low, high = line.bounds
-            if choice and (low <= start < high if side else low < start <= high):
-                # The border of a region may be that of a margin as well, but for rounding.
-                keys[place, side] = key = id(line), choice, side, f"{start:.12g}"
-                prior = line.prior if line.prior_slope.any() else costs.problem.prior
-                moves[key] = Move(choice, line.costs, line.cost_slope, prior, line.prior_slope,
-                                  start=start, end=line.bounds[side])  # fmt: skip
-    leaving = costs.leaving(
-        list(moves.values()), tuple(filter(evidence.may_be_taken, costs.constant))
+    sides, starts = np.array([-1.0, 1.0]), np.array([walk.starts for walk in walks])
+    limits = np.array([walk.line.bounds for walk in walks])
+    followed = np.array([list(map(bool, walk.choices)) for walk in walks])
+    followed &= (sides * starts < sides * limits) & (sides * starts >= sides * limits[:, ::-1])
+    moves = [_move(walks[place], side, costs) for place, side in np.argwhere(followed)]
+    ends = np.where(np.isnan(starts), np.nan, sides * np.inf)
+    constant = tuple(filter(evidence.may_be_taken, costs.constant))
+    ends[followed] = costs.leaving(moves, constant)
+    return [(low, high) for low, high in ends.tolist()]
+
+
+def _move(walk: _Walk, side: int, costs: CountedCosts) -> Move:
+    """One of the two searches. While costs move, the prior stays that of the problem, if any."""
+    line = walk.line
+    return Move(
+        choice=walk.choices[side],
+        costs=line.costs,
+        cost_slope=line.cost_slope,
+        prior=line.prior if line.prior_slope.any() else costs.problem.prior,
+        prior_slope=line.prior_slope,
+        start=walk.starts[side],
+        end=line.bounds[side],
     )
-    points = dict(zip(moves, leaving.tolist(), strict=True))
-    ends = ((nan if isnan(a) else -inf, nan if isnan(b) else inf) for _, _, (a, b) in walks)
-    return [
-        (points.get(keys.get((place, 0)), low), points.get(keys.get((place, 1)), high))
-        for place, (low, high) in enumerate(ends)
-    ]
 
 
 # What could be deployed ---------------------------------------------------------------------------

@@ -49,7 +49,8 @@ def uncertainty_of(
     unknown: Unknown, rivals: Rivals, chosen: str, seed: int, remake: Remake | None
 ) -> Uncertainty:
     """How today's choice fares in all worlds; with `remake`, rules are also remade for each."""
-    choice, rng = rivals.charged.names.index(chosen), np.random.default_rng([seed, 2])
+    names = tuple(map(str, rivals.charged.names))
+    choice, rng = names.index(chosen), np.random.default_rng([seed, 2])
     worlds = unknown.worlds(rng)
     costs = costs_in(worlds, rivals)
     shares = least(costs).mean(axis=0)  # systems that tie are the cheapest alike
@@ -62,14 +63,14 @@ def uncertainty_of(
     ]
     order = np.argsort(-shares, kind="stable")
     uncertainty = Uncertainty(
-        choice=rivals.charged.names[choice],
+        choice=names[choice],
         holds=float(shares[choice]),
         evpi=evpi,
         evpi_remade=None if more is None else more.value,
         evpi_remade_low=nan if more is None else more.low,
         evpi_remade_high=nan if more is None else more.high,
         parts=tuple(sorted(parts, key=lambda part: -max(_worth(part)))),
-        cheapest=tuple((rivals.charged.names[j], float(shares[j])) for j in order if shares[j] > 0),
+        cheapest=tuple((names[j], float(shares[j])) for j in order if shares[j] > 0),
         draws=len(worlds.prior),
         sentences=(),
     )
@@ -106,7 +107,8 @@ def _worth_remade(worlds: Worlds, rivals: Rivals, remake: Remake, level: float) 
     low. The estimate is in the middle, and its interval reaches from the lower end of the one to
     the upper end of the other (Mak, Morton and Wood 1999). The value is never negative.
     """
-    parts, n_today = remake.costs(worlds, rivals.charged.names), len(rivals.charged.names)
+    names = tuple(map(str, rivals.charged.names))
+    parts, n_today = remake.costs(worlds, names), len(names)
     n_folds = parts.shape[2]
     if n_folds < 2:  # one case or cluster says nothing about others
         return Measured(nan, nan, nan)

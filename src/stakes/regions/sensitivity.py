@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import inf, isfinite, isnan, log
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf, isfinite, isnan, log, nan
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from stakes._text import text_table
 from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.errors import InputError
+from stakes.inference import envelopes
 from stakes.measures import decision_rates
 from stakes.problem import Problem
 from stakes.regions.axes import Models, separated
@@ -23,7 +24,6 @@ from stakes.regions.remade import DecidedAnew, remade_curve
 from stakes.tally import Counts
 
 _EDGE = 1e-12  # closer to the end of its range than this, a flip may be a rounding error
-_TOGETHER = 1 + 1e-9  # rivals reached within this factor of each other are reached together
 
 
 @record
@@ -184,7 +184,8 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     fixed, anew = separated(models)
     tallies: Any = [*fixed.values(), *(model.table for model in anew.values())]
     stakes = stakes_in(problem, problem.prior_or(tallies[0].shares))
-    names: Labels = tuple(models if anew else fixed)
+    listed: Any = models if anew else fixed
+    names: Labels = tuple(listed)
     if anew:
         costs, best, margins = _remade_margins(names, fixed, anew, stakes)
     else:
@@ -288,10 +289,10 @@ class KeptDecisions:
         slope = slope + self._charged(line.cost_slope, line.prior)
         pieces = np.stack([start + slope * low, slope], axis=1)
         return {
-            name: Curve([low, high], piece) if known else Curve.undefined(low, high)
-            for name, piece, known in zip(
-                self.names, pieces[:, None], ~np.isnan(pieces).any(axis=1), strict=True
-            )
+            name: Curve.undefined(low, high)
+            if np.isnan(piece).any()
+            else Curve([low, high], [piece])
+            for name, piece in zip(self.names, pieces, strict=True)
         }
 
     def margins(self, stakes: Sequence[Stake], costs: FloatArray) -> tuple[Margin, ...]:
@@ -316,25 +317,32 @@ class KeptDecisions:
         >>> rare.what, round(rare.high, 6), rare.high_rival
         ('prior of 1', 0.333333, 'a')
         """
-        problem, prior = stakes[0].problem, stakes[0].prior
-        best, excess = self._lead(costs, prior)
-        least_cost = -np.inf if problem.has_gains else 0.0
-        edge = _EDGE * float(np.abs(problem.costs).max())
+        problem = stakes[0].problem
+        best, excess = self._lead(costs, stakes[0].prior)
+        slopes = np.stack([self._slopes(stake, costs) for stake in stakes])
+        slopes -= slopes[:, [best]]
+        unknown = np.isnan(slopes).any(axis=1, keepdims=True) & (len(self.names) > 1)
+        slopes = np.where((np.abs(slopes) > self.rounding) & ~unknown, slopes, 0.0)
+        below, above = (_overtaken(excess, sign * slopes) for sign in (-1, 1))
+        of_costs = (-inf if problem.has_gains else 0.0), inf, float(np.abs(problem.costs).max())
         margins = []
-        for stake in stakes:
-            if stake.d is None:
-                slopes, domain, near = self._over_prior(stake, costs), (0.0, 1.0), _EDGE
-            else:
-                share = prior[stake.k]
-                slopes = share * self.amounts[:, stake.k, stake.d] if share else 0.0 * excess
-                domain, near = (least_cost, np.inf), edge
-            margins.append(self._margin(stake, excess, slopes - slopes[best], domain, near))
+        for stake, hidden, *sides in zip(stakes, unknown.ravel(), below, above, strict=True):
+            low, high, size = (0.0, 1.0, 1.0) if stake.d is None else of_costs
+            ends: list[tuple[float, Label | None]] = []
+            for sign, limit, (move, rival) in zip((-1, 1), (low, high), sides, strict=True):
+                point = stake.value + sign * move
+                # Closer to the end of its range, a flip may be a rounding error.
+                reached = isfinite(point) and sign * (limit - point) > _EDGE * size
+                far = nan if hidden else sign * inf
+                ends.append((point, self.names[rival]) if reached else (far, None))
+            (low, low_rival), (high, high_rival) = ends
+            margins.append(Margin(stake.what, stake.value, low, high, low_rival, high_rival))
         return tuple(margins)
 
     # Internals -----------------------------------------------------------------------------------
 
     def _charged(self, costs: FloatArray, prior: FloatArray) -> FloatArray:
-        absent = np.isnan(self.amounts).any(axis=(0, 2))
+        absent = np.atleast_1d(np.isnan(self.amounts).any(axis=(0, 2)))
         known = np.where(absent[:, None], 0.0, self.amounts)
         charged = np.einsum("jkm,...km->...j", known, prior[..., None] * costs)
         undefined = (prior[..., absent] != 0).any(axis=-1)[..., None]
@@ -353,42 +361,23 @@ class KeptDecisions:
         best = int(np.argmax(tied))
         return best, np.where(tied, 0.0, totals - totals[best])
 
-    def _over_prior(self, stake: Stake, costs: FloatArray) -> FloatArray:
-        """How costs (J,) rise with the prior of one class."""
+    def _slopes(self, stake: Stake, costs: FloatArray) -> FloatArray:
+        """How costs (J,) rise with a number."""
+        if stake.d is not None:
+            share = stake.prior[stake.k]
+            return share * self.amounts[:, stake.k, stake.d] if share else 0.0 * self.running
         if stake.value == 1 and len(stake.prior) > 2:
             # Nothing says how several others would share the rest.
             return np.full(len(self.names), np.nan)
         return self._charged(costs, stake.line.prior_slope)
 
-    def _margin(
-        self,
-        stake: Stake,
-        excess: FloatArray,
-        slopes: FloatArray,
-        domain: tuple[float, float],
-        edge: float,
-    ) -> Margin:
-        """Nearest points on both sides at which excess + slope × move is zero for some rival.
 
-        Points outside of the domain, or closer to its ends than the edge, are not reached.
-        """
-        what, value = stake.what, stake.value
-        if np.isnan(slopes).any() and len(self.names) > 1:
-            return Margin(what, value, np.nan, np.nan, None, None)
-        ends: list[tuple[float, Label | None]] = []
-        for sign in (-1, 1):
-            nearing = sign * slopes < -self.rounding
-            steep = np.where(nearing, np.abs(slopes), 1.0)
-            move = np.where(nearing, excess / steep, np.inf)
-            first = move <= move.min() * _TOGETHER
-            # Of several that are met together, the steepest is the cheapest beyond the flip.
-            nearest = int(np.argmax(np.where(first, steep, -np.inf)))
-            point = value + sign * float(move[nearest])
-            room = domain[1] - point if sign > 0 else point - domain[0]
-            reached = nearing[nearest] and room > edge
-            ends.append((point, self.names[nearest]) if reached else (sign * np.inf, None))
-        (low, low_rival), (high, high_rival) = ends
-        return Margin(what, value, low, high, low_rival, high_rival)
+def _overtaken(excess: FloatArray, slopes: FloatArray) -> Iterator[tuple[float, int]]:
+    """How far each number moves until another is as cheap, and which of J is the cheapest then."""
+    starts = np.broadcast_to(excess, slopes.shape)
+    _, lowest_line, _, ends = envelopes(starts, slopes)
+    moves, later = ends[: len(slopes)].tolist(), iter(lowest_line[len(slopes) :].tolist())
+    return ((move, next(later) if isfinite(move) else 0) for move in moves)
 
 
 def nearest_first(margins: Sequence[Margin]) -> list[Margin]:

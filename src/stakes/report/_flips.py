@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import zip_longest
 from math import exp, inf, isfinite, log, nan
 from typing import Protocol
 
@@ -125,12 +124,14 @@ def all_flips(report: ReportLike, *, kept: bool) -> tuple[Flip, ...]:
     if margins and report.joint is None:
         return tuple(_flip_at(margin, None, choice) for margin in margins)
 
-    def flip(move: MovedNumber, stake: Stake, margin: Margin | None) -> Flip:
+    def flip(move: MovedNumber, stake: Stake, margin: Margin | None = None) -> Flip:
         there = cache(lambda value: stakes.moved(*stake.line.at(value), kept=kept))
         known = _flip_at(margin, there, choice) if margin else flip_of(move, there, choice)
         return _with_changes(known, move, there, choice)
 
-    return tuple(flip(*move, margin) for move, margin in zip_longest(moves, margins))
+    if margins:
+        return tuple(flip(*move, margin) for move, margin in zip(moves, margins, strict=True))
+    return tuple(flip(*move) for move in moves)
 
 
 def _refuse_columns(report: ReportLike) -> None:
@@ -205,13 +206,20 @@ def _zones(possible: Callable[[float], _Names]) -> Iterator[tuple[float, _Names]
         for _ in range(_MOST_BORDERS):
             if set(names) == set(possible(x)):
                 break
-            step = MovedNumber("", reached, (reached, x), (x - reached,), halvings=5)
-            low, reached = _bracket(step, 1, lambda y, here=names: set(possible(y)) != set(here))
+            low, reached = _border(reached, x, set(names), possible)
             names = possible(reached)
             yield low, names
         if set(names) != set(possible(x)):
             yield reached, possible(x)
         reached, names = x, possible(x)
+
+
+def _border(
+    near: float, far: float, names: set[str], possible: Callable[[float], _Names]
+) -> tuple[float, float]:
+    """Two values near each other between which other names become possible."""
+    move = MovedNumber("", near, (near, far), (far - near,), halvings=5)
+    return _bracket(move, 1, lambda x: set(possible(x)) != names)
 
 
 def _choices(report: ReportLike, *, kept: bool) -> tuple[str, ...]:
