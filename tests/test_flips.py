@@ -1,6 +1,7 @@
 """Where the verdict flips is a matter of the contenders, as in the verdict itself."""
 
 import dataclasses
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -489,6 +490,29 @@ def test_rivals_whose_costs_differ_by_rounding_alone_leave_no_margin(seed):
     assert len(report.margins) == 6
     for margin in report.margins:
         assert (margin.low, margin.high) == (-np.inf, np.inf)
+
+
+def test_borders_of_regions_keep_their_digits_where_all_costs_are_large():
+    """Costs of about a million that differ by some thousandths, beside fractions."""
+    costs = [[1000000.003, 1000000.011], [1000000.011, 1000000.005]]
+    truth = np.repeat([0, 1], [13, 8])
+    decided = np.array([0] * 10 + [1] * 3 + [0] * 3 + [1] * 5)
+    problem = Problem(costs, prior=[0.7, 0.3])
+    regions = evaluate(truth, {"net": Decisions(decided)}, problem).regions[-1]
+    assert [part.cheapest for part in regions.parts] == [
+        ("always 0",),
+        ("net (as decided)",),
+        ("always 1",),
+    ]
+    # The net takes 3/13 of the first class for the second, and 3/8 the other way round.
+    alarm, miss = (Fraction(b) - Fraction(a) for a, b in (costs[0], costs[1][::-1]))
+    for part, (share, rest) in zip(
+        regions.parts,
+        ((Fraction(3, 13), Fraction(5, 8)), (Fraction(10, 13), Fraction(3, 8))),
+        strict=False,
+    ):
+        odds = share * alarm / (rest * miss)
+        assert part.high == pytest.approx(float(odds / (1 + odds)), rel=1e-12)
 
 
 # The same answer by brute force ------------------------------------------------------------------

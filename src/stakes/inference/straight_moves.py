@@ -43,8 +43,9 @@ def envelopes(
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Which of the lines (B, J) is the lowest, from zero on: rows, lines, and from where to where.
 
-    Beyond each piece a line of smaller slope takes over, the steepest where several cross within
-    rounding. The first pieces of all rows come first, then the second ones of those that have one.
+    Beyond each piece a line of smaller slope takes over, where several cross the steepest, and the
+    first of those that are as steep but for rounding. The first pieces of all rows come first, then
+    the second ones of the rows that have one.
 
     Parameters
     ----------
@@ -71,7 +72,8 @@ def envelopes(
         cross = np.divide(above, fall, where=fall > 0, out=np.full(fall.shape, np.inf))
         high = np.maximum(cross.min(axis=1), low)
         pieces.append((row, line, low, high))
-        steepest = np.argmax(np.where(cross <= _TOGETHER * high[:, None], fall, -np.inf), axis=1)
+        falls = np.where(cross <= _TOGETHER * high[:, None], fall, -np.inf)
+        steepest = np.argmax(_TOGETHER * falls >= falls.max(axis=1, keepdims=True), axis=1)
         more = np.isfinite(high)
         row, line, low = row[more], steepest[more], high[more]
     rows, lines, lows, highs = (np.concatenate(column) for column in zip(*pieces, strict=True))
