@@ -365,7 +365,7 @@ class KeptDecisions:
         """How costs (J,) rise with a number."""
         if stake.d is not None:
             share = stake.prior[stake.k]
-            return share * self.amounts[:, stake.k, stake.d] if share else 0.0 * self.running
+            return share * self.amounts[:, stake.k, stake.d] if share else np.zeros(len(self.names))
         if stake.value == 1 and len(stake.prior) > 2:
             # Nothing says how several others would share the rest.
             return np.full(len(self.names), np.nan)
