@@ -454,6 +454,7 @@ NOT_FOR_USERS: dict[str, str] = {
             *("calibration.sealed_map", "inference.checked_scheme"),
             *("inference.contenders_among", "inference.difference_support", "problem.cell_text"),
             *("inference.loss_costs", "inference.support_bounds"),
+            "regions.KeptDecisions.of",
             *("report.cheapest_of", "report.flip_of", "render.refuse_too_long_to_write"),
             *("limits.price_at", "rule.cuts_of"),
             *(

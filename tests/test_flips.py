@@ -1,6 +1,7 @@
 """Where the verdict flips is a matter of the contenders, as in the verdict itself."""
 
 import dataclasses
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -460,6 +461,58 @@ def test_margins_and_flips_are_followed_as_far():
     assert {move.bounds for move, _ in _moves(report) if not move.odds} == {(0.0, 20 * 9.0)}
     assert "20 times the largest" in " ".join(str(Report.flips.__doc__).split())
     assert "20 times the largest" in " ".join(str(Margin.__doc__).split())
+
+
+def test_numbers_whose_names_read_alike_keep_their_own_flips():
+    """The cost of "b for c" in class "x" and that of "b" in class "c for x" are two numbers."""
+    truth = ["x"] * 80 + ["c for x"] * 40
+    decided = Decisions(["b"] * 70 + ["b for c"] * 10 + ["b"] * 5 + ["b for c"] * 35)
+    problem = Problem([[0, 3], [5, 0]], classes=["x", "c for x"], decisions=["b", "b for c"])
+    report = evaluate(truth, {"m": decided}, problem)
+    whats = [margin.what for margin in report.margins]
+    assert len(set(whats)) < len(whats)
+    for flip, margin in zip(report.flips("kept"), report.margins, strict=True):
+        assert (flip.value, flip.low, flip.high) == (
+            margin.value,
+            margin.clear_low,
+            margin.clear_high,
+        )
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4])
+def test_rivals_whose_costs_differ_by_rounding_alone_leave_no_margin(seed):
+    """With one decision all rivals cost the same, whatever the prior and the factors on costs."""
+    rng = np.random.default_rng(seed)
+    y, problem = rng.integers(0, 3, 50), Problem([["amount"], ["-0.3*amount"], [0.1]])
+    report = evaluate(y, {"a": Decisions(np.zeros(50, int))}, problem.with_prior([0.5, 0.3, 0.2]),
+                      data={"amount": rng.lognormal(0, 1, 50)},
+                      weights=rng.lognormal(0, 0.5, 50))  # fmt: skip
+    assert len(report.margins) == 6
+    for margin in report.margins:
+        assert (margin.low, margin.high) == (-np.inf, np.inf)
+
+
+def test_borders_of_regions_keep_their_digits_where_all_costs_are_large():
+    """Costs of about a million that differ by some thousandths, beside fractions."""
+    costs = [[1000000.003, 1000000.011], [1000000.011, 1000000.005]]
+    truth = np.repeat([0, 1], [13, 8])
+    decided = np.array([0] * 10 + [1] * 3 + [0] * 3 + [1] * 5)
+    problem = Problem(costs, prior=[0.7, 0.3])
+    regions = evaluate(truth, {"net": Decisions(decided)}, problem).regions[-1]
+    assert [part.cheapest for part in regions.parts] == [
+        ("always 0",),
+        ("net (as decided)",),
+        ("always 1",),
+    ]
+    # The net takes 3/13 of the first class for the second, and 3/8 the other way round.
+    alarm, miss = (Fraction(b) - Fraction(a) for a, b in (costs[0], costs[1][::-1]))
+    for part, (share, rest) in zip(
+        regions.parts,
+        ((Fraction(3, 13), Fraction(5, 8)), (Fraction(10, 13), Fraction(3, 8))),
+        strict=False,
+    ):
+        odds = share * alarm / (rest * miss)
+        assert part.high == pytest.approx(float(odds / (1 + odds)), rel=1e-12)
 
 
 # The same answer by brute force ------------------------------------------------------------------

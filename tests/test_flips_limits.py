@@ -365,6 +365,12 @@ def test_a_limit_that_leaves_one_decision_is_not_the_headline(report):
     )
 
 
+def test_a_model_whose_name_begins_as_those_of_constant_decisions_do_may_be_the_headline(report):
+    """A limit of 0 % that leaves a model is news, whatever the model is called."""
+    flip = Flip("limit on 1", 0.3, 0.0, inf, ("always on call (as is)",), ())
+    assert "falls to 0 %; then always on call (as is)." in said_of(report, flip)
+
+
 def test_the_nearest_flips_are_found_as_precisely_as_others():
     class There:
         def __init__(self, value: float) -> None:

@@ -339,3 +339,20 @@ def test_costs_elsewhere_are_expected_costs_also_where_a_class_has_few_cases_or_
     counts = np.array([[5.0, 2, 1], [few, 0, 0]])
     expected = expected_cost(Counts(counts), problem)
     assert cost_of(counts, problem) == pytest.approx(float(expected), nan_ok=True)
+
+
+@pytest.mark.parametrize("prior", [(0.9, 0.1), pytest.param((0.4, 0.6), marks=pytest.mark.slow)])
+def test_decisions_made_anew_elsewhere_are_those_of_a_new_evaluation(prior):
+    """Also of recalibrated posteriors: maps hold for the shares of the cases and move as these."""
+    rng = np.random.default_rng(3)
+    y = (rng.random(300) < 0.3).astype(int)
+    p = 1 / (1 + np.exp(-3 * rng.normal(2.0 * y - 1, 1)))
+    models, other = {"a": p, "b": p**2}, np.array([[0.0, 2, 4], [9, 5, 0]])
+    report = evaluate(y, models, Problem([[0, 3, 25], [180, 8, 0]]), replicates=10)
+    there = Stakes(report).moved(other, np.array(prior), kept=False)
+    again = evaluate(y, models, Problem(other, prior=prior), replicates=10)
+    assert len(there.decided) == len(again.systems) == 6
+    for system, cost in zip(there.decided, there.costs, strict=True):
+        assert cost == pytest.approx(again.system(system.name).cost.value, rel=1e-12)
+    assert there.verdict == again.verdict.cheapest
+    assert there.contenders == again.verdict.contenders

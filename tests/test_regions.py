@@ -26,6 +26,7 @@ from stakes.regions import (
     Classifiers,
     CostProportion,
     CostRatio,
+    KeptDecisions,
     Margin,
     Prior,
     Region,
@@ -44,6 +45,7 @@ from stakes.regions import (
     share_cheapest,
     skews_as_cost_proportions,
     skews_as_priors,
+    stakes_in,
 )
 from stakes.regions.axes import borders_of
 from stakes.tally import JointScores
@@ -899,3 +901,39 @@ def test_a_prior_may_name_the_classes_of_counts_that_do_not():
     counts = Counts([[60, 40], [5, 95]])
     named = CostProportion({0: 0.9, 1: 0.1}).endpoint_costs(counts)
     assert named == CostProportion([0.9, 0.1]).endpoint_costs(counts)
+
+
+# The numbers that move, and decisions that stay --------------------------------------------------
+
+
+@given(
+    several_models(n_classes=3, n_decisions=2),
+    st.lists(st.integers(-2, 9), min_size=6, max_size=6),
+    st.lists(st.integers(1, 9), min_size=3, max_size=3),
+)
+def test_along_every_line_costs_are_those_of_plain_loops(models, costs, parts):
+    problem, prior = Problem(np.reshape(costs, (3, 2))), np.array(parts) / sum(parts)
+    kept = KeptDecisions.of(models)
+    stakes = stakes_in(problem, prior)
+    assert len(stakes) == 6 + 3
+    for place, stake in enumerate(stakes):
+        now_costs, now_prior = stake.line.at(stake.value)
+        np.testing.assert_allclose(now_costs, problem.costs)
+        np.testing.assert_allclose(now_prior, prior)
+        curves = kept.curves(stake.line)
+        for value in (0.2, 0.9):
+            wanted, shares = np.array(problem.costs), prior.copy()
+            if place < 6:
+                wanted[place // 2, place % 2] = value
+            else:
+                others = [k for k in range(3) if k != stake.k]
+                shares[others] *= (1 - value) / shares[others].sum()
+                shares[stake.k] = value
+            for name, counts in models.items():
+                spent = 0.0
+                for k, row in enumerate(counts.values):
+                    for d, cases in enumerate(row):
+                        spent += shares[k] * cases / row.sum() * wanted[k, d]
+                assert float(curves[name](value)) == pytest.approx(spent, abs=1e-9)
+            both = kept.costs(*stake.line.at(value))
+            np.testing.assert_allclose(both, [float(curves[m](value)) for m in models], atol=1e-9)

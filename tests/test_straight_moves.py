@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stakes.inference.straight_moves import Pieces, first_roots
+from stakes.inference.straight_moves import Pieces, envelopes, first_roots
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 10))]
 CLOSE = 1e-6  # relative width of the bracket of a root
@@ -134,3 +134,24 @@ def test_a_kink_where_secants_come_to_a_halt_is_left_by_bisection():
     (root,) = first_roots(bound, none, pieces, unit, CLOSE * unit)
     assert root == pytest.approx(0.0137, abs=1e-7)
     assert len(steps) < 60
+
+
+def test_of_lines_that_are_one_but_for_rounding_the_first_takes_over():
+    slopes = np.array([[0.0, -1.0, -1.0 - 1e-14, 2.0]])
+    _, lines, _, highs = envelopes(np.array([[0.0, 3.0, 3.0, 0.5]]), slopes)
+    assert lines[:2].tolist() == [0, 1]
+    assert highs[0] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_lowest_of_some_lines_is_that_of_plain_loops(seed):
+    rng = np.random.default_rng(seed)
+    starts, slopes = rng.integers(0, 9, (30, 4)), rng.integers(-4, 5, (30, 4))
+    rows, lines, lows, highs = envelopes(starts.astype(float), slopes.astype(float))
+    for row in range(30):
+        for x in rng.uniform(0, 12, 20):
+            place = np.flatnonzero((rows == row) & (lows < x) & (x <= highs))
+            assert place.size == 1
+            least = min(starts[row, j] + slopes[row, j] * x for j in range(4))
+            line = lines[place[0]]
+            assert starts[row, line] + slopes[row, line] * x == pytest.approx(least)

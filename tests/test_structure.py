@@ -120,7 +120,7 @@ FLOORS: dict[str, str] = {
     "plot": "_style _table_cells curve_plots band_plots table_plots",
     "problem": "_belief _limit _cost_matrix _cost_table _file _cases _charged _problem",
     "ranking": "convex_hull roc rescaling score_ranges",
-    "regions": "partition remade axes borders sensitivity",
+    "regions": "lines partition remade axes borders sensitivity",
     "render": (
         "json line_picture layout rounding against systems limit_tables flip_tables tables "
         "key_figures page page.rising_curves page.data html text_formats schema"

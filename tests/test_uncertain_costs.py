@@ -13,13 +13,15 @@ import stakes
 from stakes import Between, Decisions, InputError, Problem, Report, bayes_decisions
 from stakes.evaluation.beliefs import Unknown, Worlds, _quantiles, read_uncertain
 from stakes.evaluation.cases import read_cases
+from stakes.evaluation.flips import Rivals
 from stakes.evaluation.folds import Fitted
-from stakes.evaluation.information import Remake, Rivals, _worth_remade
+from stakes.evaluation.information import Remake, _worth_remade
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.remade_decisions import remake_of
 from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.tally_rows import evidence_of
 from stakes.inference import Dirichlet
+from stakes.regions import KeptDecisions
 from tamper import sealed_again
 
 evaluate: Any = stakes.evaluate
@@ -271,8 +273,8 @@ def test_experts_matrices_are_worlds_of_their_own():
 def worth_of(parts: np.ndarray, n_today: int) -> Any:
     """The library's answer for what folds add to costs (D, J + R, F)."""
     names = tuple(f"rule {place}" for place in range(n_today))
-    nothing = np.zeros((n_today, 2, 2))
-    rivals = Rivals(names, nothing, nothing, np.zeros(n_today))
+    nothing = KeptDecisions(names, np.zeros((n_today, 2, 2)), np.zeros(n_today))
+    rivals = Rivals(nothing, nothing)
     worlds = Worlds(np.zeros((len(parts), 2, 2)), np.full((len(parts), 2), 0.5))
     return _worth_remade(worlds, rivals, Remake(lambda *_: parts, 1), 0.95)
 

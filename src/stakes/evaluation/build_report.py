@@ -16,8 +16,8 @@ from stakes.evaluation.caveats import caveats_of
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.flips import flips_of
-from stakes.evaluation.information import Remake, rivals_of, uncertainty_of
+from stakes.evaluation.flips import flips_of, rivals_of
+from stakes.evaluation.information import Remake, uncertainty_of
 from stakes.evaluation.joint_bins import joint_bins_of
 from stakes.evaluation.limit_checks import checked_limits
 from stakes.evaluation.metric_picks import disagreement_of, picks_of
@@ -106,7 +106,7 @@ def report_of(
     no_model = _no_model(evidence, costs)
     uncertainty = None
     if unknown is not None:
-        rivals = rivals_of(systems, no_model, evidence, chosen)
+        rivals = rivals_of(systems, evidence, chosen)
         # Under limits, prices would have to be fitted again in every world: that takes too long.
         again = None if problem.limits else remake
         uncertainty = uncertainty_of(unknown, rivals, chosen, options.seed, again)

@@ -17,14 +17,11 @@ import numpy as np
 from stakes import _text
 from stakes._arithmetic import least
 from stakes._check import BoolArray, FloatArray
-from stakes._text import always
 from stakes._value import record
 from stakes.evaluation.beliefs import Part, Unknown, Worlds
-from stakes.evaluation.case_charges import NO_MODEL
-from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.flips import spent_tables
+from stakes.evaluation.flips import Rivals
 from stakes.inference import Measured, profile_threshold
-from stakes.report import System, UncertainPart, Uncertainty
+from stakes.report import UncertainPart, Uncertainty
 
 _REMADE = 256  # most worlds in which rules are remade
 _HALVES = 10  # times that cases are halved: on one half rules are chosen, on the other charged
@@ -48,55 +45,16 @@ class Remake:
         return max(16, min(_REMADE, _ROWS // max(self.n_rows, 1)))
 
 
-@record
-class Rivals:
-    """All that could be chosen today, with tallies: systems, and decisions that need no model."""
-
-    names: tuple[str, ...]
-    rates: FloatArray  # (J, K, M) decisions within each class
-    spent: FloatArray  # (J, K, M) costs of these per case of each class
-    running: FloatArray  # (J,) costs of running a model
-
-    def costs(self, worlds: Worlds) -> FloatArray:
-        """What each costs in each world, (D, J)."""
-        by_class = self.spent.sum(axis=-1) @ worlds.prior.T  # (J, D)
-        moved = np.einsum("jkm,dkm,dk->dj", self.rates, worlds.costs, worlds.prior)
-        return np.asarray(by_class.T + moved + self.running)
-
-
-def rivals_of(
-    systems: tuple[System, ...], no_model: System | None, evidence: Evidence, chosen: str
-) -> Rivals:
-    """The systems that may win, every constant decision, and what needs no model.
-
-    Under limits, decisions that need no model must keep them, unless they are today's choice.
-    """
-    spent, mass = spent_tables(systems, evidence), evidence.sample.pooled.class_weights
-    counts = {system.name: system.counts.values for system in systems}
-    if no_model is not None:
-        counts[NO_MODEL] = no_model.counts.values
-    for d, label in enumerate(evidence.problem.decisions):
-        counts[always(label)] = mass[:, None] * np.eye(evidence.problem.n_decisions)[d]
-    size = np.where(mass > 0, mass, 1.0)[:, None]
-    allowed = {system.name for system in systems} | {chosen} | (evidence.unaided or set())
-    names = tuple(name for name in spent if evidence.unaided is None or name in allowed)
-    return Rivals(
-        names,
-        np.stack([counts[name] / size for name in names]),
-        np.stack([spent[name] / size for name in names]),
-        evidence.running_costs(names),
-    )
-
-
 def uncertainty_of(
     unknown: Unknown, rivals: Rivals, chosen: str, seed: int, remake: Remake | None
 ) -> Uncertainty:
     """How today's choice fares in all worlds; with `remake`, rules are also remade for each."""
-    choice, rng = rivals.names.index(chosen), np.random.default_rng([seed, 2])
+    names = tuple(map(str, rivals.charged.names))
+    choice, rng = names.index(chosen), np.random.default_rng([seed, 2])
     worlds = unknown.worlds(rng)
-    costs = rivals.costs(worlds)
+    costs = costs_in(worlds, rivals)
     shares = least(costs).mean(axis=0)  # systems that tie are the cheapest alike
-    known = _above(rivals.costs(unknown.mean), choice)
+    known = _above(costs_in(unknown.mean, rivals), choice)
     evpi, more = _regret(costs, choice, known), None
     if remake is not None:
         more = _worth_remade(unknown.worlds(rng, remake.affordable), rivals, remake, unknown.level)
@@ -105,19 +63,25 @@ def uncertainty_of(
     ]
     order = np.argsort(-shares, kind="stable")
     uncertainty = Uncertainty(
-        choice=rivals.names[choice],
+        choice=names[choice],
         holds=float(shares[choice]),
         evpi=evpi,
         evpi_remade=None if more is None else more.value,
         evpi_remade_low=nan if more is None else more.low,
         evpi_remade_high=nan if more is None else more.high,
         parts=tuple(sorted(parts, key=lambda part: -max(_worth(part)))),
-        cheapest=tuple((rivals.names[j], float(shares[j])) for j in order if shares[j] > 0),
+        cheapest=tuple((names[j], float(shares[j])) for j in order if shares[j] > 0),
         draws=len(worlds.prior),
         sentences=(),
     )
     sentences = _sentences(uncertainty, unknown)
     return uncertainty._but(sentences=sentences)
+
+
+def costs_in(worlds: Worlds, rivals: Rivals) -> FloatArray:
+    """What each rival costs in each world, (D, J)."""
+    today = np.ones(worlds.costs.shape[1:])
+    return rivals.charged.costs(today, worlds.prior) + rivals.decided.costs(*worlds)
 
 
 def _regret(costs: FloatArray, choice: int, known: float) -> float:
@@ -143,7 +107,8 @@ def _worth_remade(worlds: Worlds, rivals: Rivals, remake: Remake, level: float) 
     low. The estimate is in the middle, and its interval reaches from the lower end of the one to
     the upper end of the other (Mak, Morton and Wood 1999). The value is never negative.
     """
-    parts, n_today = remake.costs(worlds, rivals.names), len(rivals.names)
+    names = tuple(map(str, rivals.charged.names))
+    parts, n_today = remake.costs(worlds, names), len(names)
     n_folds = parts.shape[2]
     if n_folds < 2:  # one case or cluster says nothing about others
         return Measured(nan, nan, nan)
@@ -190,7 +155,7 @@ def _error(parts: FloatArray, n_today: int) -> float:
 def _part(
     part: Part, rivals: Rivals, choice: int, known: float, remake: Remake | None, level: float
 ) -> UncertainPart:
-    evppi, more = _regret(rivals.costs(part.worlds), choice, known), None
+    evppi, more = _regret(costs_in(part.worlds, rivals), choice, known), None
     if remake is not None:
         some = part.worlds.some(remake.affordable // 4)
         more = _worth_remade(some, rivals, remake, level)

@@ -106,6 +106,7 @@ from stakes.inference.selection import (
     with_blind,
 )
 from stakes.inference.slices import Slices, few_of_classes, slices
+from stakes.inference.straight_moves import envelopes
 from stakes.inference.supports import (
     cost_support,
     difference_support,
@@ -196,6 +197,7 @@ __all__ = [
     "difference_support",
     "each",
     "effective_counts",
+    "envelopes",
     "estimate_of",
     "expected_cost_error",
     "few_of_classes",

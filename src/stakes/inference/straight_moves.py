@@ -11,6 +11,7 @@ from stakes._check import BoolArray, FloatArray, IntArray
 
 _STEPS = 200  # secants need about five, bisections alone 33
 _BISECTED = 6  # every so many steps, because secants come to a halt at some kinks
+_TOGETHER = 1 + 1e-9  # lines that are reached within this factor are reached together
 _SHORTEST = 1e-9  # absolute width of the bracket of a root near zero
 
 _Bound = Callable[[IntArray, FloatArray], FloatArray]  # of pieces, at distances
@@ -42,7 +43,25 @@ def envelopes(
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Which of the lines (B, J) is the lowest, from zero on: rows, lines, and from where to where.
 
-    Beyond each piece a line of smaller slope takes over, the steepest where several cross.
+    Beyond each piece a line of smaller slope takes over, where several cross the steepest, and the
+    first of those that are as steep but for rounding. The first pieces of all rows come first, then
+    the second ones of the rows that have one.
+
+    Parameters
+    ----------
+    starts, slopes : of J lines in each of B rows
+
+    Returns
+    -------
+    for each piece its row, its line, where it begins and where it ends
+
+    Examples
+    --------
+    The second line falls below the first at 2, and no other one falls below that:
+
+    >>> rows, lines, lows, highs = envelopes(np.array([[0.0, 2, 9]]), np.array([[0.0, -1, -1]]))
+    >>> lines.tolist(), highs.tolist()
+    ([0, 1], [2.0, inf])
     """
     row: IntArray = np.arange(len(starts))
     line, low = np.argmin(starts, axis=1), np.zeros(len(starts))
@@ -53,7 +72,8 @@ def envelopes(
         cross = np.divide(above, fall, where=fall > 0, out=np.full(fall.shape, np.inf))
         high = np.maximum(cross.min(axis=1), low)
         pieces.append((row, line, low, high))
-        steepest = np.argmax(np.where(cross <= high[:, None], fall, -np.inf), axis=1)
+        falls = np.where(cross <= _TOGETHER * high[:, None], fall, -np.inf)
+        steepest = np.argmax(_TOGETHER * falls >= falls.max(axis=1, keepdims=True), axis=1)
         more = np.isfinite(high)
         row, line, low = row[more], steepest[more], high[more]
     rows, lines, lows, highs = (np.concatenate(column) for column in zip(*pieces, strict=True))

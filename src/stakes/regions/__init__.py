@@ -31,6 +31,7 @@ from stakes.regions.borders import (
     decision_regions,
     share_cheapest,
 )
+from stakes.regions.lines import Stake, StakeLine, stakes_in
 from stakes.regions.partition import (
     Region,
     Regions,
@@ -41,7 +42,13 @@ from stakes.regions.partition import (
     skews_as_priors,
 )
 from stakes.regions.remade import DecidedAnew
-from stakes.regions.sensitivity import Margin, Sensitivity, nearest_first, sensitivity
+from stakes.regions.sensitivity import (
+    KeptDecisions,
+    Margin,
+    Sensitivity,
+    nearest_first,
+    sensitivity,
+)
 
 __all__ = [
     "Axis",
@@ -50,11 +57,14 @@ __all__ = [
     "CostRatio",
     "Crossing",
     "DecidedAnew",
+    "KeptDecisions",
     "Margin",
     "Prior",
     "Region",
     "Regions",
     "Sensitivity",
+    "Stake",
+    "StakeLine",
     "StraightAxis",
     "as_cost_ratios",
     "bootstrap_crossings",
@@ -71,6 +81,7 @@ __all__ = [
     "share_cheapest",
     "skews_as_cost_proportions",
     "skews_as_priors",
+    "stakes_in",
 ]
 
 guard(__name__)

@@ -25,8 +25,9 @@ from stakes.errors import InputError
 from stakes.inference import AllCases, Scheme, WithinClasses, each
 from stakes.measures import decision_rates, expected_cost_per_class
 from stakes.problem import Problem
+from stakes.regions.lines import StakeLine, prior_line
 from stakes.regions.partition import Regions, lowest
-from stakes.regions.remade import DecidedAnew, Moving, remade_curve
+from stakes.regions.remade import DecidedAnew, remade_curve
 from stakes.tally import Counts, JointCounts, JointScores, JointTally, ScoreTable, tallies_by_model
 from stakes.thresholds import Method
 
@@ -202,7 +203,7 @@ class StraightAxis(Axis):
         return place
 
     @abstractmethod
-    def moving(self, shares: FloatArray) -> Moving:
+    def moving(self, shares: FloatArray) -> StakeLine:
         """How costs and prior vary for decisions that follow them; for two classes.
 
         Parameters
@@ -307,12 +308,12 @@ class CostProportion(StraightAxis):
         """Cases within classes where a prior is stated, else all cases."""
         return AllCases() if self.prior is None else WithinClasses()
 
-    def moving(self, shares: FloatArray) -> Moving:  # noqa: D102
+    def moving(self, shares: FloatArray) -> StakeLine:  # noqa: D102
         prior = shares if self.prior is None else _check.prior("prior", self.prior, (0, 1))
         # The factor 2 is that of hernandez-orallo: a uniform distribution of c then gives the
         # Brier score.
         costs, slope = np.array([[0.0, 0.0], [2.0, 0.0]]), np.array([[0.0, 2.0], [-2.0, 0.0]])
-        return Moving(costs, slope, prior, np.zeros(2), (0.0, 1.0))
+        return StakeLine(costs, slope, prior, np.zeros(2), (0.0, 1.0))
 
     def endpoint_costs(self, counts: Counts) -> EndpointCosts:
         r"""Losses :math:`2\pi_1 FNR` and :math:`2\pi_0 FPR`; nan where a class has no cases.
@@ -405,16 +406,14 @@ class Prior(StraightAxis):
         """Cases within classes: the prior varies, so that class sizes of the data do not matter."""
         return WithinClasses()
 
-    def moving(self, shares: FloatArray) -> Moving:  # noqa: D102
+    def moving(self, shares: FloatArray) -> StakeLine:  # noqa: D102
         problem = self.problem
         if problem.n_classes != 2:
             raise InputError(
                 f"problem must have two classes where decisions are made anew; it has "
                 f"{problem.n_classes}. Pass Counts of decisions that stay as they are."
             )
-        is_label = np.equal(problem.classes, self.label).astype(np.float64)
-        no_slope = np.zeros(problem.costs.shape)
-        return Moving(problem.costs, no_slope, 1 - is_label, 2 * is_label - 1, (0.0, 1.0))
+        return prior_line(problem.costs, shares, self._place)
 
     def endpoint_costs(self, counts: Counts) -> EndpointCosts:
         """Expected costs at priors 0 and 1; nan where a class of positive prior has no cases.
@@ -425,12 +424,7 @@ class Prior(StraightAxis):
         >>> Prior(problem, "ill").endpoint_costs(Counts([[60, 40], [5, 95]]))
         (array(0.4), array(0.4))
         """
-        problem = self.problem
-        if self.label not in problem.classes:
-            raise InputError(
-                f"label must be one of the classes {problem.classes}; got {self.label!r}."
-            )
-        place = problem.classes.index(self.label)
+        problem, place = self.problem, self._place
         per_class = expected_cost_per_class(counts, problem)
         prior = problem.prior_or(counts.shares)
         # While the prior of one class moves from 0 to 1, the others keep their proportions.
@@ -440,6 +434,14 @@ class Prior(StraightAxis):
         # A class without cases costs nan, which must not reach the sum if its share is zero.
         costs = np.where(other_shares == 0, 0.0, np.delete(per_class, place, axis=-1))
         return np.asarray(np.sum(other_shares * costs, axis=-1)), per_class[..., place]
+
+    @property
+    def _place(self) -> int:
+        """The place of the class whose share varies."""
+        classes = self.problem.classes
+        if self.label not in classes:
+            raise InputError(f"label must be one of the classes {classes}; got {self.label!r}.")
+        return classes.index(self.label)
 
 
 @record

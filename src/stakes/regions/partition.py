@@ -14,6 +14,7 @@ from stakes._text import one_line, text_table
 from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.errors import InputError
+from stakes.inference import envelopes
 
 # What rounding may do: curves closer than this, relative to the largest value, are tied, and
 # crossings closer than this, relative to the width of the domain, are one crossing.
@@ -241,10 +242,11 @@ def _points(curves: list[Curve]) -> FloatArray:
     low = max(curve.domain[0] for curve in curves)
     high = min(curve.domain[1] for curve in curves)
     lines = _lines(curves)
-    if lines is not None:
-        start, slope = lines.T
-        crossings = [low + _corners(start, slope, high - low)]
-    else:
+    crossings: list[FloatArray] = []
+    if lines is not None and lines.size:
+        *_, corners = envelopes(*lines.T[:, None])
+        crossings = [low + corners[corners < high - low]]
+    elif lines is None:
         crossings = [curve.crossings(other) for curve, other in combinations(curves, 2)]
     points = np.unique(np.concatenate([[low], *crossings]))
     sliver = _TIE * (high - low)
@@ -264,28 +266,6 @@ def _lines(curves: list[Curve]) -> FloatArray | None:
         return None
     lines = np.array([piece[0, :2] for piece in pieces])
     return np.asarray(lines[~np.isnan(lines).any(axis=1)])
-
-
-def _corners(start: FloatArray, slope: FloatArray, width: float) -> FloatArray:
-    """Corners of the lower envelope of lines, as distances from the start of the domain.
-
-    The envelope changes from its current line to the first line of smaller slope that it meets.
-    """
-    steps: list[float] = []
-    step = 0.0
-    now = int(np.lexsort([slope, start])[0]) if start.size else -1
-    while start.size:
-        # Only a line of smaller slope can pass below the current one further along.
-        falling = np.flatnonzero(slope < slope[now])
-        with np.errstate(over="ignore"):
-            ahead = (start[falling] - start[now]) / (slope[now] - slope[falling])
-        step = max(step, float(ahead.min(initial=width)))
-        if step >= width:
-            break
-        steps.append(step)
-        touching = falling[ahead <= step]
-        now = int(touching[np.argmin(slope[touching])])
-    return np.array(steps)
 
 
 def dominance(curves: Mapping[Any, Curve]) -> dict[Label, Labels]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from stakes._check import FloatArray, IntArray
 from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.errors import InputError
+from stakes.regions.lines import StakeLine
 from stakes.tally import ScoreTable
 
 
@@ -56,33 +57,14 @@ class DecidedAnew(Value):
         return _check.prior("holds_for", self.holds_for, self.table.classes or (0, 1))
 
 
-class Moving(NamedTuple):
-    """Costs (2, M) and prior (2,) at position zero, their slopes, and the limits of the position.
-
-    Only one of the two varies.
-    """
-
-    costs: FloatArray
-    cost_slope: FloatArray
-    prior: FloatArray
-    prior_slope: FloatArray
-    bounds: tuple[float, float]
-
-    @property
-    def weighted(self) -> tuple[FloatArray, FloatArray]:
-        """Prior times costs (2, M) at position zero, and its slope."""
-        start = self.prior[:, None] * self.costs
-        return start, self.prior_slope[:, None] * self.costs + self.prior[:, None] * self.cost_slope
-
-
-def remade_curve(model: DecidedAnew, moving: Moving) -> Curve:
+def remade_curve(model: DecidedAnew, line: StakeLine) -> Curve:
     """What the decisions of a model cost along the line; nan where a class has no cases."""
-    table, (low, high) = model.table, moving.bounds
+    table, (low, high) = model.table, line.bounds
     _refuse_others(table, model.prior)
     sizes = table.weights.sum(axis=0)
     if not (sizes > 0).all():
         return Curve.undefined(low, high)
-    start, slope = moving.weighted
+    start, slope = line.weighted
     shares = table.weights / sizes  # (n, 2)
     worth = np.stack([1 - table.scores, table.scores], axis=1) / model.prior
     lines = worth @ start, worth @ slope  # expected costs (n, M) of each score, up to a factor

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import inf, isfinite, isnan, log
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf, isfinite, isnan, log, nan
+from typing import Any
 
 import numpy as np
 
-from stakes import _check
 from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
 from stakes._text import text_table
 from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.errors import InputError
-from stakes.inference import FARTHEST
-from stakes.measures import decision_rates, expected_cost_per_class
+from stakes.inference import envelopes
+from stakes.measures import decision_rates
 from stakes.problem import Problem
-from stakes.regions.axes import Models, counts_of, separated
+from stakes.regions.axes import Models, separated
+from stakes.regions.lines import PRIOR, Stake, StakeLine, stakes_in
 from stakes.regions.partition import Regions, lowest
-from stakes.regions.remade import DecidedAnew, Moving, remade_curve
+from stakes.regions.remade import DecidedAnew, remade_curve
 from stakes.tally import Counts
 
 _EDGE = 1e-12  # closer to the end of its range than this, a flip may be a rounding error
-_PRIOR = "prior of "  # how the names of priors begin
-_TOGETHER = 1 + 1e-9  # rivals reached within this factor of each other are reached together
 
 
 @record
@@ -78,7 +76,7 @@ class Margin(Value):
     @property
     def is_prior(self) -> bool:
         """Whether the number is the prior of a class."""
-        return self.what.startswith(_PRIOR)
+        return self.what.startswith(PRIOR)
 
     @property
     def log_factor(self) -> float:
@@ -184,103 +182,202 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     prior of ill             0.1        never                   0.2  careful
     """
     fixed, anew = separated(models)
+    tallies: Any = [*fixed.values(), *(model.table for model in anew.values())]
+    stakes = stakes_in(problem, problem.prior_or(tallies[0].shares))
+    listed: Any = models if anew else fixed
+    names: Labels = tuple(listed)
     if anew:
-        return _remade_sensitivity(models, fixed, anew, problem)
-    counts = counts_of(models)
-    prior = _prior(next(iter(counts.values())), problem)
-    rates = np.stack([decision_rates(table) for table in counts.values()])
-    regret = problem.regret()  # a cost that all decisions about a class share makes no difference
-    per_class = np.stack([expected_cost_per_class(table, regret) for table in counts.values()])
-    totals = np.where(prior > 0, per_class, 0.0) @ prior
-    if np.isnan(totals).any():
-        raise InputError(
-            "models must have cases of every class that the prior expects; one has none, and its "
-            "cost is undefined. Add cases, or set that prior to zero."
-        )
-    # Models that tie except for rounding get an excess of exactly zero: any change may flip them.
-    tied = least(totals)
-    best = int(np.argmax(tied))
-    verdict = _Verdict(tuple(counts), best, np.where(tied, 0.0, totals - totals[best]))
-    slopes = np.where(prior[:, None] > 0, prior[:, None] * (rates - rates[best]), 0.0)
+        costs, best, margins = _remade_margins(names, fixed, anew, stakes)
+    else:
+        kept, prior = KeptDecisions.of(fixed), stakes[0].prior
+        regret = problem.regret().costs
+        best, _ = kept._lead(regret, prior)
+        costs = kept.costs(regret, prior) + prior @ problem.costs.min(axis=1)
+        margins = kept.margins(stakes, regret)
     return Sensitivity._trusted(
-        cheapest=verdict.names[best],
-        expected_costs=totals + prior @ problem.costs.min(axis=1),
-        models=verdict.names,
-        costs=_cost_margins(verdict, problem, slopes),
-        priors=_prior_margins(verdict, problem, prior, per_class - per_class[best]),
+        cheapest=names[best],
+        expected_costs=costs,
+        models=names,
+        costs=margins[: problem.costs.size],
+        priors=margins[problem.costs.size :],
     )
 
 
-def _prior(counts: Counts, problem: Problem) -> FloatArray:
-    _check.no_leading_axes("models", counts.leading, remedy="Index one group.")
-    return problem.prior_or(counts.shares)
+# Decisions that stay -----------------------------------------------------------------------------
 
 
-class _Verdict(NamedTuple):
-    """The cheapest of the models, and what the others cost more than it."""
+@record
+class KeptDecisions:
+    """What models cost at any stakes while their decisions stay: amounts times costs times prior.
+
+    Examples
+    --------
+    >>> from stakes import Counts
+    >>> kept = KeptDecisions.of({"net": Counts([[3, 1], [2, 2]])})
+    >>> kept.costs(np.array([[0.0, 1.0], [9.0, 0.0]]), np.array([0.9, 0.1]))
+    array([0.675])
+    """
 
     names: Labels
-    best: int
-    excess: FloatArray
+    amounts: FloatArray  # (J, K, M) by class: shares of decisions, or what was charged for them
+    running: FloatArray  # (J,) costs per case, besides
+    rounding: float = 0.0  # costs that differ by no more are equal
 
-    def margin(
-        self, what: str, value: float, slopes: FloatArray, domain: tuple[float, float], edge: float
-    ) -> Margin:
-        """Nearest points on both sides at which excess + slope × move is zero for some rival.
+    @classmethod
+    def of(cls, counts: Mapping[Any, Counts]) -> KeptDecisions:
+        """The decisions of models on the same cases.
 
-        Points outside of the domain, or closer to its ends than the edge, are not reached.
+        Parameters
+        ----------
+        counts : the decisions of each model
+
+        Returns
+        -------
+        the shares of these decisions within each class
+
+        Examples
+        --------
+        >>> from stakes import Counts
+        >>> KeptDecisions.of({"net": Counts([[3, 1], [2, 2]])}).amounts.tolist()
+        [[[0.75, 0.25], [0.5, 0.5]]]
         """
-        rivals = np.arange(len(self.names)) != self.best
-        if np.isnan(slopes[rivals]).any():
-            return Margin(what, value, np.nan, np.nan, None, None)
-        bounds: list[tuple[float, Label | None]] = []
-        for sign in (-1, 1):
-            nearing = rivals & (sign * slopes < 0)
-            steep = np.where(nearing, np.abs(slopes), 1.0)
-            move = np.where(nearing, self.excess / steep, np.inf)
-            first = move <= move.min() * _TOGETHER
-            # Of several that are met together, the steepest is the cheapest beyond the flip.
-            nearest = int(np.argmax(np.where(first, steep, -np.inf)))
-            point = value + sign * float(move[nearest])
-            room = domain[1] - point if sign > 0 else point - domain[0]
-            reached = nearing[nearest] and room > edge
-            bounds.append((point, self.names[nearest]) if reached else (sign * np.inf, None))
-        (low, low_rival), (high, high_rival) = bounds
-        return Margin(what, value, low, high, low_rival, high_rival)
+        rates = np.stack([decision_rates(table) for table in counts.values()])
+        return cls(tuple(counts), rates, np.zeros(len(rates)))
+
+    def costs(self, costs: FloatArray, prior: FloatArray) -> FloatArray:
+        """What each model costs at some stakes; nan where a class without cases has a prior.
+
+        Parameters
+        ----------
+        costs : (…, K, M)
+        prior : (…, K)
+
+        Returns
+        -------
+        costs per case, (…, J)
+
+        Examples
+        --------
+        >>> from stakes import Counts
+        >>> kept = KeptDecisions.of({"net": Counts([[3, 1], [0, 0]])})
+        >>> kept.costs(np.array([[0, 4], [9, 0]]), np.array([[1.0, 0.0], [0.9, 0.1]])).tolist()
+        [[1.0], [nan]]
+        """
+        return self.running + self._charged(costs, prior)
+
+    def curves(self, line: StakeLine) -> dict[Label, Curve]:
+        """What each model costs along a line of problems.
+
+        Parameters
+        ----------
+        line : the line
+
+        Returns
+        -------
+        a straight line for each model
+
+        Examples
+        --------
+        >>> from stakes import Counts
+        >>> kept = KeptDecisions.of({"net": Counts([[3, 1], [2, 2]])})
+        >>> *_, rare = stakes_in(Problem.zero_one(2), np.array([0.9, 0.1]))
+        >>> float(kept.curves(rare.line)["net"](0.2))
+        0.3
+        """
+        start, (low, high) = self.costs(line.costs, line.prior), line.bounds
+        slope = self._charged(line.costs, line.prior_slope)
+        slope = slope + self._charged(line.cost_slope, line.prior)
+        pieces = np.stack([start + slope * low, slope], axis=1)
+        return {
+            name: Curve.undefined(low, high)
+            if np.isnan(piece).any()
+            else Curve([low, high], [piece])
+            for name, piece in zip(self.names, pieces, strict=True)
+        }
+
+    def margins(self, stakes: Sequence[Stake], costs: FloatArray) -> tuple[Margin, ...]:
+        """How far each number of a problem may move before another model is the cheapest.
+
+        Parameters
+        ----------
+        stakes : the numbers
+        costs : (K, M) of the problem; less what all decisions about a class share, where models
+            differ in decisions alone: that makes no difference, and would take digits
+
+        Returns
+        -------
+        their margins; nan where a class without cases would get a prior
+
+        Examples
+        --------
+        >>> from stakes import Counts
+        >>> kept = KeptDecisions.of({"a": Counts([[3, 1], [2, 2]]), "b": Counts([[4, 0], [3, 1]])})
+        >>> problem = Problem.binary(false_alarm=1, miss=2)
+        >>> *_, rare = kept.margins(stakes_in(problem, np.array([0.9, 0.1])), problem.costs)
+        >>> rare.what, round(rare.high, 6), rare.high_rival
+        ('prior of 1', 0.333333, 'a')
+        """
+        problem = stakes[0].problem
+        best, excess = self._lead(costs, stakes[0].prior)
+        slopes = np.stack([self._slopes(stake, costs) for stake in stakes])
+        slopes -= slopes[:, [best]]
+        unknown = np.isnan(slopes).any(axis=1, keepdims=True) & (len(self.names) > 1)
+        slopes = np.where((np.abs(slopes) > self.rounding) & ~unknown, slopes, 0.0)
+        below, above = (_overtaken(excess, sign * slopes) for sign in (-1, 1))
+        of_costs = (-inf if problem.has_gains else 0.0), inf, float(np.abs(problem.costs).max())
+        margins = []
+        for stake, hidden, *sides in zip(stakes, unknown.ravel(), below, above, strict=True):
+            low, high, size = (0.0, 1.0, 1.0) if stake.d is None else of_costs
+            ends: list[tuple[float, Label | None]] = []
+            for sign, limit, (move, rival) in zip((-1, 1), (low, high), sides, strict=True):
+                point = stake.value + sign * move
+                # Closer to the end of its range, a flip may be a rounding error.
+                reached = isfinite(point) and sign * (limit - point) > _EDGE * size
+                far = nan if hidden else sign * inf
+                ends.append((point, self.names[rival]) if reached else (far, None))
+            (low, low_rival), (high, high_rival) = ends
+            margins.append(Margin(stake.what, stake.value, low, high, low_rival, high_rival))
+        return tuple(margins)
+
+    # Internals -----------------------------------------------------------------------------------
+
+    def _charged(self, costs: FloatArray, prior: FloatArray) -> FloatArray:
+        absent = np.atleast_1d(np.isnan(self.amounts).any(axis=(0, 2)))
+        known = np.where(absent[:, None], 0.0, self.amounts)
+        charged = np.einsum("jkm,...km->...j", known, prior[..., None] * costs)
+        undefined = (prior[..., absent] != 0).any(axis=-1)[..., None]
+        return np.asarray(np.where(undefined, np.nan, charged))
+
+    def _lead(self, costs: FloatArray, prior: FloatArray) -> tuple[int, FloatArray]:
+        """The place of the first of the cheapest, and what each costs more than that one, (J,)."""
+        totals = self.costs(costs, prior)
+        if np.isnan(totals).any():
+            raise InputError(
+                "models must have cases of every class that the prior expects; one has none, and "
+                "its cost is undefined. Add cases, or set that prior to zero."
+            )
+        # Models that tie but for rounding get an excess of exactly zero: any change may flip them.
+        tied = least(totals) | (totals <= totals.min() + self.rounding)
+        best = int(np.argmax(tied))
+        return best, np.where(tied, 0.0, totals - totals[best])
+
+    def _slopes(self, stake: Stake, costs: FloatArray) -> FloatArray:
+        """How costs (J,) rise with a number."""
+        if stake.d is not None:
+            share = stake.prior[stake.k]
+            return share * self.amounts[:, stake.k, stake.d] if share else np.zeros(len(self.names))
+        if stake.value == 1 and len(stake.prior) > 2:
+            # Nothing says how several others would share the rest.
+            return np.full(len(self.names), np.nan)
+        return self._charged(costs, stake.line.prior_slope)
 
 
-def _cost_margins(verdict: _Verdict, problem: Problem, slopes: FloatArray) -> tuple[Margin, ...]:
-    bounds = -np.inf if problem.has_gains else 0.0, np.inf
-    edge = _EDGE * float(np.abs(problem.costs).max())
-    return tuple(
-        verdict.margin(
-            f"cost of {decision} for {label}",
-            float(problem.costs[k, d]),
-            slopes[:, k, d],
-            bounds,
-            edge,
-        )
-        for k, label in enumerate(problem.classes)
-        for d, decision in enumerate(problem.decisions)
-    )
-
-
-def _prior_margins(
-    verdict: _Verdict, problem: Problem, prior: FloatArray, gaps: FloatArray
-) -> tuple[Margin, ...]:
-    """Margins of the priors that move; gaps (J, K) are costs per class above the cheapest."""
-    margins = []
-    two = len(prior) == 2
-    for k in range(1 if two else 0, len(prior)):
-        other_shares = np.ones(1) if two else np.delete(prior, k)
-        # If this class has all of the prior, nothing says how several others would share the rest.
-        other_gaps = np.full(len(gaps), np.nan)
-        if other_shares.sum() > 0:
-            known = np.where(other_shares == 0, 0.0, np.delete(gaps, k, axis=1))
-            other_gaps = known @ (other_shares / other_shares.sum())
-        what, slopes = f"{_PRIOR}{problem.classes[k]}", gaps[:, k] - other_gaps
-        margins.append(verdict.margin(what, float(prior[k]), slopes, (0.0, 1.0), _EDGE))
-    return tuple(margins)
+def _overtaken(excess: FloatArray, slopes: FloatArray) -> Iterator[tuple[float, int]]:
+    """How far each number moves until another is as cheap, and which of J is the cheapest then."""
+    starts = np.broadcast_to(excess, slopes.shape)
+    _, lowest_line, _, ends = envelopes(starts, slopes)
+    moves, later = ends[: len(slopes)].tolist(), iter(lowest_line[len(slopes) :].tolist())
+    return ((move, next(later) if isfinite(move) else 0) for move in moves)
 
 
 def nearest_first(margins: Sequence[Margin]) -> list[Margin]:
@@ -326,63 +423,38 @@ def _shown(margin: Margin) -> list[str]:
 # Decisions made anew -----------------------------------------------------------------------------
 
 
-def _remade_sensitivity(
-    models: Any, fixed: dict[Label, Counts], anew: dict[Label, DecidedAnew], problem: Problem
-) -> Sensitivity:
-    shares = next(iter(anew.values())).table.shares
-    prior = problem.prior_or(shares)
-    names: Labels = tuple(models)
-    moves = list(_remade_moves(problem, prior))
-    curves = [_remade_curves(names, fixed, anew, moving) for _, _, moving in moves]
-    costs = np.array([float(curves[0][name](moves[0][1])) for name in names])
-    best = names[int(np.argmax(least(costs)))]
-    margins = [
-        _remade_margin(what, value, lowest(by_model, axis=what), best)
-        for (what, value, _), by_model in zip(moves, curves, strict=True)
-    ]
-    size = problem.costs.size
-    return Sensitivity._trusted(
-        cheapest=best,
-        expected_costs=costs,
-        models=names,
-        costs=tuple(margins[:size]),
-        priors=tuple(margins[size:]),
+def _remade_margins(
+    names: Labels,
+    fixed: dict[Label, Counts],
+    anew: dict[Label, DecidedAnew],
+    stakes: Sequence[Stake],
+) -> tuple[FloatArray, int, tuple[Margin, ...]]:
+    """What models cost now (J,), the place of the cheapest, and the margins of all numbers."""
+    by_stake = [_remade_curves(names, fixed, anew, stake.line) for stake in stakes]
+    costs = np.array([float(curve(stakes[0].value)) for curve in by_stake[0].values()])
+    best = int(np.argmax(least(costs)))
+    return (
+        costs,
+        best,
+        tuple(
+            _remade_margin(stake, lowest(curves, axis=stake.what), names[best])
+            for stake, curves in zip(stakes, by_stake, strict=True)
+        ),
     )
 
 
-def _remade_moves(problem: Problem, prior: FloatArray) -> Iterator[tuple[str, float, Moving]]:
-    """What varies, its value, and the line; with two classes, one prior determines both."""
-    costs, still = problem.costs, np.zeros(2)
-    far = FARTHEST * (float(np.abs(costs).max()) or 1.0)
-    bounds = (-far if problem.has_gains else 0.0, far)
-    for k, label in enumerate(problem.classes):
-        for d, decision in enumerate(problem.decisions):
-            cell = np.zeros(costs.shape)
-            cell[k, d] = 1.0
-            moving = Moving(np.where(cell > 0, 0.0, costs), cell, prior, still, bounds)
-            yield f"cost of {decision} for {label}", float(costs[k, d]), moving
-    none, slope = np.zeros(costs.shape), np.array([-1.0, 1.0])
-    moving = Moving(costs, none, np.array([1.0, 0.0]), slope, (0.0, 1.0))
-    yield f"prior of {problem.classes[1]}", float(prior[1]), moving
-
-
 def _remade_curves(
-    names: Labels, fixed: dict[Label, Counts], anew: dict[Label, DecidedAnew], moving: Moving
+    names: Labels, fixed: dict[Label, Counts], anew: dict[Label, DecidedAnew], line: StakeLine
 ) -> dict[Label, Curve]:
     """What each model costs along a line."""
-    start, slope = moving.weighted
-    low, high = moving.bounds
-    curves = {name: remade_curve(model, moving) for name, model in anew.items()}
-    for name, counts in fixed.items():
-        rates = decision_rates(counts)
-        a, b = float(np.sum(rates * start)), float(np.sum(rates * slope))
-        curves[name] = Curve([low, high], [[a + b * low, b]])
+    curves = KeptDecisions.of(fixed).curves(line) if fixed else {}
+    curves |= {name: remade_curve(model, line) for name, model in anew.items()}
     return {name: curves[name] for name in names}
 
 
-def _remade_margin(what: str, value: float, regions: Regions, best: Label) -> Margin:
+def _remade_margin(stake: Stake, regions: Regions, best: Label) -> Margin:
     """The margin of a number: how far around it the best model stays the cheapest."""
-    parts = regions.parts
+    parts, value = regions.parts, stake.value
     holders = [i for i, part in enumerate(parts) if part.low <= value <= part.high]
     present = next((i for i in holders if best in parts[i].cheapest), holders[0])
     bounds: list[tuple[float, Label | None]] = []
@@ -396,4 +468,4 @@ def _remade_margin(what: str, value: float, regions: Regions, best: Label) -> Ma
         point = parts[place].high if side < 0 else parts[place].low
         bounds.append((point, next(iter(parts[place].cheapest), None)))
     (low, low_rival), (high, high_rival) = bounds
-    return Margin(what, value, low, high, low_rival, high_rival)
+    return Margin(stake.what, value, low, high, low_rival, high_rival)

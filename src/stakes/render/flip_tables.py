@@ -110,7 +110,7 @@ def _choice(report: Report) -> str | None:
 def nearest_change(report: Report) -> str:
     """The nearest flip in a sentence: decided anew under a limit, else by today's decisions."""
     choice = _choice(report)
-    flips = [place for place in _nearest_flips(report) if not _is_trivial(*place)]
+    flips = [place for place in _nearest_flips(report) if not _is_trivial(*place, report)]
     for flip, side in flips[:1]:
         until, then = _until(flip, side, report), _in_words(flip, side, report)
         still = any(map(_never, report.flips_under_limits[:1]))
@@ -202,7 +202,7 @@ def _nearest_flips(report: Report) -> list[tuple[Flip, int]]:
 
     def distance(placed: tuple[Flip, int]) -> tuple[bool, float]:
         now, then = placed[0].value, _end(*placed)
-        return _is_trivial(*placed), abs(log(then / now)) if now > 0 and then > 0 else inf
+        return _is_trivial(*placed, report), abs(log(then / now)) if now > 0 and then > 0 else inf
 
     return sorted((place for place in sides if isfinite(_end(*place))), key=distance)
 
@@ -211,10 +211,10 @@ def _end(flip: Flip, side: int) -> float:
     return flip.high if side > 0 else flip.low
 
 
-def _is_trivial(flip: Flip, side: int) -> bool:
+def _is_trivial(flip: Flip, side: int, report: Report) -> bool:
     """Whether a limit is moved to the end of its range, and leaves nothing but one decision."""
     names = flip.above if side > 0 else flip.below
-    constant = len(names) == 1 and names[0].startswith("always ")
+    constant = len(names) == 1 and names[0] in map(_text.always, report.problem.decisions)
     return _is_limit(flip.what) and _end(flip, side) in (0.0, 1.0) and constant
 
 

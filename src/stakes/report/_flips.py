@@ -17,12 +17,12 @@ from typing import Protocol
 
 import numpy as np
 
-from stakes._check import FloatArray, Label
+from stakes._check import Label
 from stakes._text import always
 from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference import FARTHEST
-from stakes.regions import Margin, Region, Regions
+from stakes.regions import Margin, Region, Regions, Stake, stakes_in
 from stakes.report._findings import BAYES
 from stakes.report._other_stakes import MovedCosts, Stakes
 from stakes.report._pairs import ReportLike
@@ -37,7 +37,6 @@ _ZONE_POINTS = 40  # priors at which zones are looked for; narrower ones may be 
 _MOST_BORDERS = 3  # that are looked for between two neighbouring ones of these
 
 _Names = tuple[str, ...]
-_Place = Callable[[float], tuple[FloatArray, FloatArray | None]]  # costs and prior at a value
 
 
 class Possible(Protocol):
@@ -119,20 +118,20 @@ def all_flips(report: ReportLike, *, kept: bool) -> tuple[Flip, ...]:
     """
     _refuse_columns(report)
     stakes, choice = Stakes(report), _choices(report, kept=kept)
-    moves, margins = list(_moves(report)), {}
-    if kept and not report.assumptions.running_costs:
-        margins = {margin.what: margin for margin in report.margins}
-        moves = [(move, at) for move, at in moves if move.what in margins] or moves
+    margins = report.margins if kept and not report.assumptions.running_costs else ()
+    # Margins are of the same numbers in the same order, but under limits of costs alone.
+    moves = list(_moves(report))[: len(margins) or None]
     if margins and report.joint is None:
-        return tuple(_flip_at(margins[move.what], None, choice) for move, _ in moves)
+        return tuple(_flip_at(margin, None, choice) for margin in margins)
 
-    def flip(move: MovedNumber, at: _Place) -> Flip:
-        there = cache(lambda value: stakes.moved(*at(value), kept=kept))
-        margin = margins.get(move.what)
+    def flip(move: MovedNumber, stake: Stake, margin: Margin | None = None) -> Flip:
+        there = cache(lambda value: stakes.moved(*stake.line.at(value), kept=kept))
         known = _flip_at(margin, there, choice) if margin else flip_of(move, there, choice)
         return _with_changes(known, move, there, choice)
 
-    return tuple(flip(move, at) for move, at in moves)
+    if margins:
+        return tuple(flip(*move, margin) for move, margin in zip(moves, margins, strict=True))
+    return tuple(flip(*move) for move in moves)
 
 
 def _refuse_columns(report: ReportLike) -> None:
@@ -189,13 +188,13 @@ def zones_of(report: ReportLike, *, kept: bool) -> Regions:
             f"The problem of this report must have two classes, so that their shares can move; it "
             f"has {report.problem.classes[0]!r} alone. Read report.flips(), where costs move."
         )
-    stakes, label = Stakes(report), report.problem.classes[-1]
-    place = _prior_place(report, len(report.problem.classes) - 1)
-    zones = list(_zones(lambda x: stakes.moved(*place(x), kept=kept).possible))
+    stakes, prior = Stakes(report), np.asarray(report.assumptions.prior)
+    *_, last = stakes_in(report.problem, prior)
+    zones = list(_zones(cache(lambda x: stakes.moved(*last.line.at(x), kept=kept).possible)))
     tops = [low for low, _ in zones[1:]] + [1.0]
     parts = [Region(low, top, names) for (low, names), top in zip(zones, tops, strict=True)]
     names = tuple(dict.fromkeys(name for part in parts for name in part.cheapest))
-    return Regions(f"prior of {label}", names, tuple(parts))
+    return Regions(last.what, names, tuple(parts))
 
 
 def _zones(possible: Callable[[float], _Names]) -> Iterator[tuple[float, _Names]]:
@@ -204,30 +203,23 @@ def _zones(possible: Callable[[float], _Names]) -> Iterator[tuple[float, _Names]
     reached, names = 0.0, possible(points[0])
     yield reached, names
     for x in points:
-        there = possible(x)
         for _ in range(_MOST_BORDERS):
-            if set(names) == set(there):
+            if set(names) == set(possible(x)):
                 break
-            low, reached, names = _zone_after((reached, names), (x, there), possible)
+            low, reached = _border(reached, x, set(names), possible)
+            names = possible(reached)
             yield low, names
-        if set(names) != set(there):
-            yield reached, there
-        reached, names = x, there
+        if set(names) != set(possible(x)):
+            yield reached, possible(x)
+        reached, names = x, possible(x)
 
 
-def _zone_after(
-    start: tuple[float, _Names], end: tuple[float, _Names], possible: Callable[[float], _Names]
-) -> tuple[float, float, _Names]:
-    """Where the next zone begins, up to where it is known to reach, and what is possible in it."""
-    (near, before), (far, beyond) = start, end
-    for _ in range(5):
-        middle = (near + far) / 2
-        names = possible(middle)
-        if set(names) == set(before):
-            near = middle
-        else:
-            far, beyond = middle, names
-    return near, far, beyond
+def _border(
+    near: float, far: float, names: set[str], possible: Callable[[float], _Names]
+) -> tuple[float, float]:
+    """Two values near each other between which other names become possible."""
+    move = MovedNumber("", near, (near, far), (far - near,), halvings=5)
+    return _bracket(move, 1, lambda x: set(possible(x)) != names)
 
 
 def _choices(report: ReportLike, *, kept: bool) -> tuple[str, ...]:
@@ -320,42 +312,17 @@ def _share(odds: float) -> float:
     return 1 / (1 + exp(-odds))
 
 
-def _moves(report: ReportLike) -> Iterator[tuple[MovedNumber, _Place]]:
-    problem, prior = report.problem, report.assumptions.prior
+def _moves(report: ReportLike) -> Iterator[tuple[MovedNumber, Stake]]:
+    """The costs and priors of a report, with how far and in which steps each is moved."""
+    problem = report.problem
     size = float(np.abs(problem.costs).max()) or 1.0
-    bounds = (-FARTHEST * size if problem.has_gains else 0.0, FARTHEST * size)
     steps = tuple(step * size for step in _COST_STEPS)
-    for k, label in enumerate(problem.classes):
-        for d, decision in enumerate(problem.decisions):
-            name, value = f"cost of {decision} for {label}", float(problem.costs[k, d])
-            yield MovedNumber(name, value, bounds, steps), _cost_place(report, k, d)
-    for k, label in enumerate(problem.classes):
-        if k > 0 or len(prior) > 2:  # of two classes one prior determines both; one has no other
+    for stake in stakes_in(problem, np.asarray(report.assumptions.prior)):
+        if stake.d is not None:
+            yield MovedNumber(stake.what, stake.value, stake.line.bounds, steps), stake
+        elif problem.n_classes > 1:  # the prior of a lone class cannot move
             bounds = 2e-4, 1 - 2e-4
-            move = MovedNumber(f"prior of {label}", prior[k], bounds, _PRIOR_STEPS, odds=True)
-            yield move, _prior_place(report, k)
-
-
-def _cost_place(report: ReportLike, k: int, d: int) -> _Place:
-    def at(value: float) -> tuple[FloatArray, FloatArray | None]:
-        costs = np.array(report.problem.costs)
-        costs[k, d] = value
-        return costs, None
-
-    return at
-
-
-def _prior_place(report: ReportLike, k: int) -> _Place:
-    """The prior as one class moves; the other classes keep their proportions to each other."""
-    prior = np.asarray(report.assumptions.prior)
-    others, total = (prior, 1 - prior[k]) if prior[k] < 1 else (np.ones(len(prior)), len(prior) - 1)
-
-    def at(value: float) -> tuple[FloatArray, FloatArray | None]:
-        moved = others * (1 - value) / total
-        moved[k] = value
-        return np.asarray(report.problem.costs), moved
-
-    return at
+            yield MovedNumber(stake.what, stake.value, bounds, _PRIOR_STEPS, odds=True), stake
 
 
 def flip_of(move: MovedNumber, there: Callable[[float], Possible], choice: tuple[str, ...]) -> Flip:
@@ -394,24 +361,26 @@ def flip_of(move: MovedNumber, there: Callable[[float], Possible], choice: tuple
 
 def _first(move: MovedNumber, side: int, differs: Callable[[float], bool]) -> float:
     """The nearest value on one side at which something differs; infinite where nothing does."""
+    return _bracket(move, side, differs)[1]
+
+
+def _bracket(move: MovedNumber, side: int, differs: Callable[[float], bool]) -> tuple[float, float]:
+    """Two values between which something begins to differ; the second is infinite without any."""
     # Growing steps first: farther out it may be as before again, and the nearest value counts.
-    near, far = move.value, None
-    for step in move.steps:
-        value = move.stepped(side * step)
+    near, far = move.value, side * inf
+    for value in map(move.stepped, (side * step for step in move.steps)):
         if value == near or (value - move.value) * side <= 0:
             break
         if differs(value):
             far = value
             break
         near = value
-    if far is None:
-        return side * inf
-    for _ in range(move.halvings):
+    for _ in range(move.halvings if isfinite(far) else 0):
         if abs(far - near) <= move.precision * abs(far - move.value):
             break
         middle = move.between(near, far)
         near, far = (near, middle) if differs(middle) else (middle, far)
-    return far
+    return near, far
 
 
 def read_decisions(decisions: Label) -> bool:

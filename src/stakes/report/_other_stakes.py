@@ -85,9 +85,7 @@ class MovedCosts(SystemCosts):
     @cached_property
     def costs(self) -> FloatArray:
         """Costs (J,) of the systems, above the base."""
-        return np.array(
-            [cost_of(system.counts, self.problem) + system.running for system in self.decided]
-        )
+        return np.array([self._value(system.name) for system in self.decided])
 
     @cached_property
     def choice(self) -> Contenders:  # type: ignore[override]  # it takes long, and may not be needed
@@ -97,7 +95,7 @@ class MovedCosts(SystemCosts):
         return contenders_among(
             errors.among(tuple(system.name for system in self.decided)),
             errors,
-            lambda first: self._supports(self.decided, self._decided(str(first))),
+            lambda first: self._supports(self.decided, self._all[str(first)]),
             level=self.level,
             reach=cost_spread(self.problem),
             added=np.array(running),
@@ -153,7 +151,7 @@ class MovedCosts(SystemCosts):
         return float(self.shares @ self.problem.costs.min(axis=1))
 
     def _decides_alike(self, first: str, second: str) -> bool:
-        return not self._decided(first).counts[:, ~self._decided(second).able].any()
+        return not self._all[first].counts[:, ~self._all[second].able].any()
 
     @cached_property
     def _plain_saving(self) -> Measured:
@@ -166,38 +164,39 @@ class MovedCosts(SystemCosts):
         saved = self._plain_saving
         return saved.low > 0 and saved.low >= 3 * (saved.value - saved.low)
 
+    @cached_property
+    def _all(self) -> dict[str, Decided]:
+        """What the systems decide and, last, what is decided without a model."""
+        constant = (
+            (always(label), self.pairs.constant(d, self.decided[0].counts))
+            for d, label in enumerate(self.problem.decisions)
+        )
+        return {system.name: system for system in self.decided} | dict(constant)
+
     @property
     def _names(self) -> Labels:
-        return (*(system.name for system in self.decided), *map(always, self.problem.decisions))
-
-    def _decided(self, name: str) -> Decided:
-        """What a system decides, or what is decided without a model."""
-        for system in self.decided:
-            if system.name == name:
-                return system
-        place = [always(decision) for decision in self.problem.decisions].index(name)
-        return self.pairs.constant(place, self.decided[0].counts)
+        return tuple(self._all)
 
     def _value(self, name: str) -> float:
-        system = self._decided(name)
+        system = self._all[name]
         return cost_of(system.counts, self.problem) + system.running
 
     def _running(self, name: str) -> float:
-        return self._decided(name).running
+        return self._all[name].running
 
     def _bounds_of(self, name: str) -> tuple[float, float, float]:
-        system, costs = self._decided(name), self.problem.costs
+        system, costs = self._all[name], self.problem.costs
         support = support_of(system.counts[None], costs, system.able[None], self.problem.prior)
         support = support.of_quantity(0).shifted(system.running)
         bounded = self._bounded(self._value(name), support, self._fitting((name,))[0, 0])
         return bounded.low, bounded.high, float(support.highest.sum())
 
     def _pair_support(self, first: str, second: str, factor: float) -> Support:
-        some, base = (self._decided(first),), self._decided(second)
+        some, base = (self._all[first],), self._all[second]
         return self._supports(some, base, factor).of_quantity(0)
 
     def _fitting(self, names: tuple[str, ...]) -> FloatArray:
-        some = tuple(map(self._decided, names))
+        some = tuple(map(self._all.__getitem__, names))
         tables = np.stack([with_itself(system.counts) for system in some])
         return self.pairs.fitting(some, covariance_of(tables, self.problem))
 
@@ -236,8 +235,7 @@ class MovedCosts(SystemCosts):
     def _errors(self) -> CostErrors:
         """Costs and errors of the systems and, last, of the constant decisions."""
         problem, size = self.problem, len(self.decided)
-        names = (*(s.name for s in self.decided), *map(always, problem.decisions))
-        systems = tuple(map(self._decided, names))
+        systems = tuple(self._all.values())
         sampled = np.empty((len(systems), len(systems)))
         places = np.tril_indices(len(systems))
         pairs = zip(*(side.tolist() for side in places), strict=True)
@@ -245,10 +243,10 @@ class MovedCosts(SystemCosts):
         sampled[places] = sampled.T[places] = covariance_of(tables, problem)
         fitting = np.zeros(sampled.shape)
         fitting[:size, :size] = self.pairs.fitting(self.decided, np.diagonal(sampled)[:size])
-        costs = [*self.costs, *(cost_of(constant.counts, problem) for constant in systems[size:])]
+        costs = np.array(list(map(self._value, self._all)))
         running = np.array([system.running for system in systems])
         shared = best_covariances([system.counts for system in systems], problem)
-        return CostErrors._trusted(names=names, costs=np.array(costs), degrees=np.inf,
+        return CostErrors._trusted(names=self._names, costs=costs, degrees=np.inf,
                                    covariance=sampled + fitting, fitting=fitting,
                                    least=self._perfect + running, shared=shared)  # fmt: skip
 
