@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,15 +26,20 @@ from stakes.evaluation.cases import (
     refuse_needless,
 )
 from stakes.evaluation.cross_fitted import out_of_fold, with_fold_costs
-from stakes.evaluation.folds import Folds, folds_of_key
+from stakes.evaluation.folds import Folds, folds_of_key, row_hashes
 from stakes.evaluation.moved_limits import MovedLimits
-from stakes.evaluation.predictions import Predictions, read_predictions
+from stakes.evaluation.predictions import (
+    Predictions,
+    hashed_columns,
+    read_predictions,
+    with_fit,
+)
 from stakes.evaluation.remade_decisions import remake_of
 from stakes.evaluation.report_options import ReportOptions
 from stakes.evaluation.tally_rows import evidence_of, refuse_many_clusters
 from stakes.problem import Problem
 from stakes.report import Report
-from stakes.rows import Decisions, Predicted, Scores
+from stakes.rows import SCORES, Decisions, Predicted
 from stakes.tally import MOST_CELLS
 
 _SHARED, _OWN = 9, 3  # class-by-decision tables in memory at the peak: shared, and per model
@@ -181,12 +186,11 @@ def evaluate(
     refuse_too_large(problem, named, cases.n_rows)
     calibrator = None if _nothing_to_fit(problem, named) else calibrator
     refuse_misaligned(y_true, named, weights, by, clusters, data, copies)
-    folds = _folds(cases, key, options.seed)
-    read = partial(
-        read_predictions, cases=cases, posterior_prior=holds_for, calibrator=calibrator, folds=folds
-    )
-    _refuse_many(cases, {} if calibrator is None else named, partial(read, calibrator=None))
-    predictions = [read(name, prediction) for name, prediction in named.items()]
+    cases, came = _read(named, cases, holds_for)
+    if calibrator is not None:
+        _refuse_many(cases, came)
+    folds = Folds(cases, options.seed, hashed_columns(came), folds_of_key(key, cases, options.seed))
+    predictions = [with_fit(each, folds, calibrator) for each in came]
     evidence = evidence_of(
         cases,
         predictions,
@@ -194,18 +198,32 @@ def evaluate(
         calibrator=None if calibrator is None else folds.described(calibrator),
         folds=folds,
     )
+    read = partial(read_predictions, cases=cases, posterior_prior=holds_for)
     return report_of(
         with_fold_costs(evidence, models, cases, read),
         options,
         library=frame_library(y_true, models),
-        remake=remake_of(cases, predictions, evidence, options.operation, holds_for, options.seed),
+        remake=remake_of(predictions, evidence, options.operation, holds_for, folds),
         moved_limits=MovedLimits(cases, predictions, folds),
     )
 
 
-def _folds(cases: Cases, key: object, seed: int) -> Folds:
-    rng = np.random.default_rng([seed, 1])  # another stream than that of the simulated samples
-    return Folds(cases, rng, folds_of_key(key, cases, seed))
+def _read(
+    named: Mapping[str, Predicted], cases: Cases, holds_for: FloatArray | None
+) -> tuple[Cases, list[Predictions]]:
+    """The cases, and what each model predicts about them before anything is fitted.
+
+    The search for the prices of several limits takes another way where a sum differs in its last
+    digit, as it does where numbers are added in another order. With several limits, rows are
+    therefore put into the order of their hashes.
+    """
+    came = [read_predictions(*each, cases, posterior_prior=holds_for) for each in named.items()]
+    if len(cases.problem.limits) < 2:
+        return cases, came
+    cases = cases.in_order(np.argsort(row_hashes(cases, hashed_columns(came))))
+    return cases, [
+        read_predictions(*each, cases, posterior_prior=holds_for) for each in named.items()
+    ]
 
 
 def _nothing_to_fit(problem: Problem, named: Mapping[str, Predicted]) -> bool:
@@ -221,15 +239,12 @@ def _posterior_prior(prior: object, problem: Problem) -> FloatArray | None:
 # Memory ------------------------------------------------------------------------------------------
 
 
-def _refuse_many(
-    cases: Cases, named: Mapping[str, Predicted], read: Callable[[str, Predicted], Predictions]
-) -> None:
+def _refuse_many(cases: Cases, came: Sequence[Predictions]) -> None:
     """Refuse, before maps are fitted, clusters whose tally would be too large for memory."""
     n_classes, n_decisions = cases.problem.n_classes, cases.problem.n_decisions
     clusters = 0 if cases.clusters is None else len(cases.clusters.labels)
-    if clusters * n_classes * n_decisions ** len(named) > MOST_CELLS:
-        bare = {name: each for name, each in named.items() if not isinstance(each, Scores)}
-        refuse_many_clusters(cases, [read(name, each) for name, each in bare.items()])
+    if clusters * n_classes * n_decisions ** len(came) > MOST_CELLS:
+        refuse_many_clusters(cases, [each for each in came if each.kind != SCORES])
 
 
 def needed_bytes(n_classes: int, n_decisions: int, rows: list[int]) -> int:
