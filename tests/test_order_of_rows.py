@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from stakes import Problem, evaluate
-from stakes._hashing import distinguished, even_parts, number_hashes, text_hashes
+from stakes._hashing import distinct_hashes, even_parts, number_hashes, text_hashes
 from stakes.calibration import Isotonic, hashed_folds
 from stakes.calibration.crossfit import CheckedRows
 from stakes.evaluation.cases import read_cases
@@ -106,7 +106,7 @@ def differences(first: Any, second: Any, place: str = "") -> Iterator[tuple[str,
     """Where two documents differ: floats by more than 1e-12, everything else at all."""
     if isinstance(first, dict) and isinstance(second, dict) and list(first) == list(second):
         for name in first:
-            yield from differences(one[name], second[name], f"{place}/{name}")
+            yield from differences(first[name], second[name], f"{place}/{name}")
     elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
         for number, both in enumerate(zip(first, second, strict=True)):
             yield from differences(*both, f"{place}[{number}]")
@@ -206,32 +206,55 @@ def test_hashes_of_texts_and_numbers_are_those_of_a_slow_twin():
     (salt,) = text_hashes(["score"]).tolist()
     numbers = np.random.default_rng(0).normal(size=70_000)
     bits = numbers.view(np.uint64)[[0, 40_000, -1]].tolist()
-    twin = [mixed(number + salt & MASK) for number in bits]
-    assert number_hashes("score", numbers)[[0, 40_000, -1]].tolist() == twin
+    for dropped in (0, 22):
+        half = (1 << dropped) // 2
+        twin = [mixed((number + half >> dropped) + salt & MASK) for number in bits]
+        assert number_hashes("score", numbers, dropped)[[0, 40_000, -1]].tolist() == twin
 
 
 def test_equal_numbers_have_equal_hashes_whatever_their_type():
     whole = np.array([0, 1, 5])
-    expected = number_hashes("m", whole).tolist()
+    expected = number_hashes("m", whole, 0).tolist()
     for values in (whole.astype(np.float32), whole.astype(np.int8), np.array([-0.0, 1, 5])):
-        assert number_hashes("m", values).tolist() == expected
-    assert number_hashes("m", whole == 1).tolist() == [expected[k] for k in (0, 1, 0)]
-    assert number_hashes("m", np.array([0, 9, 1, 9, 5])[::2]).tolist() == expected
-    assert not set(number_hashes("other", whole).tolist()) & set(expected)
+        assert number_hashes("m", values, 0).tolist() == expected
+    assert number_hashes("m", whole == 1, 0).tolist() == [expected[k] for k in (0, 1, 0)]
+    assert number_hashes("m", np.array([0, 9, 1, 9, 5])[::2], 0).tolist() == expected
+    assert not set(number_hashes("other", whole, 0).tolist()) & set(expected)
 
 
-def test_equal_rows_have_hashes_of_their_own_in_any_order():
-    hashes = np.repeat(number_hashes("m", np.arange(40)), np.arange(40) % 4)
-    order = np.random.default_rng(1).permutation(hashes.size)
-    numbered = distinguished(hashes)
-    assert np.unique(numbered).size == hashes.size
-    assert sorted(numbered.tolist()) == sorted(distinguished(hashes[order]).tolist())
+def test_digits_in_which_processors_differ_do_not_deal_folds_anew():
+    """A fifth of the exponentials and half of a logistic regression's probabilities differ so."""
+    rng = np.random.default_rng(0)
+    y, p = np.arange(5_000) % 2, rng.random(5_000)
+    cases = read_cases(y, Problem.zero_one(2), None, None, None)
+    near = p * (1 + 4e-16 * rng.integers(-2, 3, p.size))
+    assert (near != p).any()
+    assert np.array_equal(*(Folds(cases, 0, {"m": each}).numbers for each in (p, near)))
+    assert (number_hashes("m", p, 0) != number_hashes("m", near, 0)).any()
+
+
+@pytest.mark.parametrize("kind", ["equal", "nearly", "both"])
+def test_equal_rows_have_hashes_of_their_own_in_any_order(kind):
+    """Rows that agree in nine digits, too, and these each have the same one in any order."""
+    rng = np.random.default_rng(1)
+    numbers = np.repeat(rng.random(400), np.arange(400) % 4)
+    if kind != "equal":
+        numbers *= 1 + 1e-15 * (np.arange(numbers.size) % (3 if kind == "both" else 7))
+
+    def hashed(order: Any) -> Any:
+        return distinct_hashes(lambda dropped: [number_hashes("m", numbers[order], dropped)])
+
+    hashes, order = hashed(slice(None)), rng.permutation(numbers.size)
+    assert np.unique(hashes).size == hashes.size
+    pairs = [set(zip(numbers.tolist(), hashes.tolist(), strict=True))]
+    pairs += [set(zip(numbers[order].tolist(), hashed(order).tolist(), strict=True))]
+    assert pairs[0] == pairs[1]
 
 
 @pytest.mark.parametrize("clustered", [False, True])
 def test_rare_classes_and_few_clusters_are_spread_evenly_and_others_by_their_hashes(clustered):
     codes = np.repeat([0, 1, 2], [9_000, 700, 7])
-    hashes = number_hashes("m", np.arange(codes.size))
+    hashes = number_hashes("m", np.arange(codes.size), 0)
     clusters = np.arange(codes.size) if clustered else None
     number = hashed_folds(codes, 5, hashes, clusters)
     for k in (1, 2):
@@ -298,7 +321,7 @@ def test_a_recalibrated_cost_is_what_a_million_fresh_cases_cost(kind, n_cases):
         for name, number in (
             ("hashed", folds.numbers[0]),
             ("drawn", rng.permutation(n_cases) % 5),
-            ("together", even_parts(number_hashes("m", scores) + number_hashes("y", y), 5)),
+            ("together", even_parts(number_hashes("m", scores, 0) + number_hashes("y", y, 0), 5)),
         ):
             above[name].append(cost_of(rows.out_of_fold(Isotonic(), number, None), y) - true)
     means = {name: float(np.mean(each)) for name, each in above.items()}

@@ -9,7 +9,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes._hashing import Hashes, distinguished, number_hashes, salted
+from stakes._hashing import Hashes, distinct_hashes, number_hashes, salted
 from stakes._value import record
 from stakes.calibration.affine import Affine, Logistic, Temperature
 from stakes.calibration.calibrator import Calibrator, are_probabilities
@@ -210,7 +210,7 @@ def _hashed_folds(rows: CheckedRows, clusters: IntArray | None, hashes: Hashes) 
     if folds < 2:
         return np.zeros(len(rows.codes), dtype=np.intp)
     if clusters is not None:
-        hashes = number_hashes("cluster", np.arange(int(clusters.max()) + 1))
+        hashes = number_hashes("cluster", np.arange(int(clusters.max()) + 1), 0)
     return hashed_folds(rows.codes, folds, salted(hashes, "folds of a choice"), clusters)
 
 
@@ -322,8 +322,10 @@ def _hashes(rows: CheckedRows, clusters: IntArray | None) -> Hashes:
     if rows.hashes is not None:
         return rows.hashes
     columns = [rows.codes, *rows.scores.reshape(len(rows.codes), -1).T, rows.weights, clusters]
-    known = ((place, column) for place, column in enumerate(columns) if column is not None)
-    return distinguished(sum(number_hashes(str(place), column) for place, column in known))
+    known = [(str(place), column) for place, column in enumerate(columns) if column is not None]
+    return distinct_hashes(
+        lambda dropped: (number_hashes(name, column, dropped) for name, column in known)
+    )
 
 
 def _binned(rows: CheckedRows, number: IntArray) -> tuple[CheckedRows, IntArray]:

@@ -26,7 +26,7 @@ from stakes.evaluation.cases import (
     refuse_needless,
 )
 from stakes.evaluation.cross_fitted import out_of_fold, with_fold_costs
-from stakes.evaluation.folds import Folds, folds_of_key, row_hashes
+from stakes.evaluation.folds import Folds, folds_of_key
 from stakes.evaluation.moved_limits import MovedLimits
 from stakes.evaluation.predictions import (
     Predictions,
@@ -220,7 +220,7 @@ def _read(
     came = [read_predictions(*each, cases, posterior_prior=holds_for) for each in named.items()]
     if len(cases.problem.limits) < 2:
         return cases, came
-    cases = cases.in_order(np.argsort(row_hashes(cases, hashed_columns(came))))
+    cases = cases.in_order(np.argsort(Folds(cases, 0, hashed_columns(came)).of_rows))
     return cases, [
         read_predictions(*each, cases, posterior_prior=holds_for) for each in named.items()
     ]

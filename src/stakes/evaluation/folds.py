@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from stakes._arithmetic import above, table_of
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._hashing import (
     Hashes,
-    distinguished,
+    distinct_hashes,
     label_hashes,
     number_hashes,
     salted,
@@ -176,7 +176,7 @@ class Folds:
     @cached_property
     def of_rows(self) -> Hashes:
         """The hash of every case, (n,), which no two cases share, whether or not in clusters."""
-        return distinguished(row_hashes(self.cases, self._predicted))
+        return distinct_hashes(partial(_column_hashes, self.cases, self._predicted))
 
     @property
     def scarcity(self) -> str:
@@ -255,59 +255,35 @@ class Folds:
         return _defined([float(expected_cost(Counts(table), problem)) for table in tables])
 
 
-def row_hashes(cases: Cases, predicted: Mapping[str, FloatArray | IntArray]) -> Hashes:
-    """The hash of all that a report reads of each case: equal cases have equal hashes.
-
-    Models, classes, decisions and columns count by their names, so that their order does not
-    matter. Weights of one value are the same as none.
-
-    Parameters
-    ----------
-    cases : the cases
-    predicted : by model, what is predicted about each case
-
-    Returns
-    -------
-    hashes, (n,)
-
-    Examples
-    --------
-    >>> from stakes import Problem
-    >>> cases = read_cases([0, 1, 0], Problem.zero_one(2), None, None, None)
-    >>> first, second, third = row_hashes(cases, {"net": np.array([0.2, 0.2, 0.2])}).tolist()
-    >>> first == third, first == second
-    (True, False)
-    """
-    first, *others = _column_hashes(cases, predicted)
-    for column in others:
-        first += column
-    return first
-
-
 def _column_hashes(
-    cases: Cases, predicted: Mapping[str, FloatArray | IntArray]
+    cases: Cases, predicted: Mapping[str, FloatArray | IntArray], dropped: int
 ) -> Iterator[Hashes]:
-    """The hashes (n,) of every column that a report reads, each with a salt of its own."""
+    """The hashes (n,) of every column that a report reads, each with its name for a salt.
+
+    Models, classes and decisions count by their names, so that their order does not matter. Weights
+    of one value are the same as none.
+    """
     problem, costs = cases.problem, cases.costs
     yield label_hashes("class", problem.classes, cases.truth)
     for model, values in predicted.items():
         if values.dtype.kind == "i":
-            yield label_hashes(f"decision of {model}", problem.decisions, values)
+            yield label_hashes(f"decision of {model}", problem.decisions, values.astype(np.intp))
         elif values.ndim == 1:
-            yield number_hashes(f"score of {model}", values)
+            yield number_hashes(f"score of {model}", values, dropped)
         else:
             for label, column in zip(problem.classes, values.T, strict=True):
-                yield number_hashes(f"probability of {label} by {model}", column)
+                yield number_hashes(f"probability of {label} by {model}", column, dropped)
     if cases.weights is not None and np.ptp(cases.weights) > 0:
-        yield number_hashes("weight", cases.weights)
+        yield number_hashes("weight", cases.weights, dropped)
     clusters = () if cases.clusters is None else ((None, cases.clusters),)
     for name, groups in (*cases.by, *clusters):
         yield label_hashes(f"group by {name}", groups.labels, groups.codes)
-    for k, d in np.ndindex(0, 0) if costs is None else np.ndindex(*costs.shape):
+    for k, d in () if costs is None else np.ndindex(*costs.shape):
+        assert costs is not None
         charged = costs.cell(k, d, slice(None))
         if isinstance(charged, np.ndarray):
             salt = f"cost of {problem.decisions[d]} for {problem.classes[k]}"
-            yield number_hashes(salt, charged)
+            yield number_hashes(salt, charged, dropped)
 
 
 def fold_of_key(key: Any, seed: int) -> Any:
