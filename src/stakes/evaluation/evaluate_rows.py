@@ -133,8 +133,10 @@ def evaluate(
         …}``. ``report.uncertainty`` gives the probability that the verdict holds, and what it
         would be worth to know the uncertain numbers.
     key : (n,) whole numbers that assign cases to folds by arithmetic that every engine shares
-        Cases with the same key stay in the same fold. By default folds are drawn at random, and
-        several times where the cases are few.
+        Cases with the same key stay in the same fold. By default folds follow from a hash of the
+        cluster, or of all that is read of the case, and are dealt several times where the cases are
+        few. The order of the rows never matters. Another model deals the folds anew; a key keeps
+        them.
 
     Returns
     -------
