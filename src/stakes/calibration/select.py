@@ -41,10 +41,11 @@ _MANY_SLOPES, _MANY_OFFSETS = 16, 32  # classes from which slopes, and intercept
 class Select(Calibrator):
     """The candidate with the least out-of-fold log loss, fitted to all cases.
 
-    The choice is part of the fit: the cases are split into folds by hashes, so that their order does
-    not matter, and each candidate is fitted to all folds but one and judged on that one. `cross_calibrate` therefore judges choice and fit
-    together. The map is that of the chosen candidate. Candidates that cannot be fitted are dropped;
-    where a class has only one case, the first that can be fitted is chosen.
+    The choice is part of the fit: the cases are split into folds by hashes, so that their order
+    does not matter, and each candidate is fitted to all folds but one and judged on that one.
+    `cross_calibrate` therefore judges choice and fit together. The map is that of the chosen
+    candidate. Candidates that cannot be fitted are dropped; where a class has only one case, the
+    first that can be fitted is chosen.
 
     Posteriors of 0 and 1, as isotonic regression gives them, are judged as if half a case
     contradicted them. With more than a few thousand cases, the choice uses bins of the scores (two
@@ -129,7 +130,7 @@ class Select(Calibrator):
     def _fit_each(
         self, rows: CheckedRows, parts: BoolArray, clusters: IntArray | None
     ) -> list[CalibrationMap]:
-        """The map of the best candidate for each part, judged on stated folds or on those of hashes."""
+        """The map of the best candidate for each part, judged on stated folds or by hashes."""
         ranked = []
         for part in parts:
             owners = None if clusters is None else _renumbered(clusters[part])
