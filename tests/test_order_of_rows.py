@@ -206,7 +206,7 @@ def test_hashes_of_texts_and_numbers_are_those_of_a_slow_twin():
     (salt,) = text_hashes(["score"]).tolist()
     numbers = np.random.default_rng(0).normal(size=70_000)
     bits = numbers.view(np.uint64)[[0, 40_000, -1]].tolist()
-    for dropped in (0, 22):
+    for dropped in (0, 29):
         half = (1 << dropped) // 2
         twin = [mixed((number + half >> dropped) + salt & MASK) for number in bits]
         assert number_hashes("score", numbers, dropped)[[0, 40_000, -1]].tolist() == twin
@@ -235,7 +235,7 @@ def test_digits_in_which_processors_differ_do_not_deal_folds_anew():
 
 @pytest.mark.parametrize("kind", ["equal", "nearly", "both"])
 def test_equal_rows_have_hashes_of_their_own_in_any_order(kind):
-    """Rows that agree in nine digits, too, and these each have the same one in any order."""
+    """Rows that agree in single precision, too, and these each have the same one in any order."""
     rng = np.random.default_rng(1)
     numbers = np.repeat(rng.random(400), np.arange(400) % 4)
     if kind != "equal":
@@ -277,6 +277,23 @@ def test_partitions_and_seeds_deal_folds_that_have_nothing_to_do_with_each_other
     for place, number in enumerate(numbers):
         for other in numbers[:place]:
             assert abs(np.mean(number == other) - 0.2) < 5 * math.sqrt(0.16 / 4_000)
+
+
+def test_slices_and_single_precision_change_no_recalibrated_cost():
+    """Whoever asks for slices, or stores predictions with half as many bytes, keeps the folds."""
+    rows = world("posteriors", 2, 600, coarse=True)
+    y, p = rows.columns["y_true"], rows.columns["models"]["first"].values[:, 1]
+    by = {"by": np.random.default_rng(2).integers(0, 9, 600)}
+    single = p.astype(np.float32)
+    costs = [
+        evaluate(y, predicted, rows.problem, **more).system("model (recalibrated)").cost
+        for predicted, more in ((single.astype(float), {}), (single, by), (single, {}))
+    ]
+    assert costs[0] == costs[1] == costs[2]
+    cases = read_cases(y, rows.problem, None, None, None)
+    p = np.random.default_rng(3).random(600)
+    numbers = (Folds(cases, 0, {"m": each}).numbers for each in (p, p.astype(np.float32)))
+    assert np.array_equal(*numbers)
 
 
 def test_weights_of_one_value_deal_the_folds_of_no_weights():

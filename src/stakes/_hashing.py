@@ -1,8 +1,8 @@
 """Hashes of rows: numbers that look random and depend on what a row holds, not on its place.
 
 They are the same on every platform, because they use only 64-bit integers that wrap around. Labels
-enter by their text, numbers by the first nine digits of their doubles: processors differ in the
-last digits of a probability, and that must not deal all rows anew.
+enter by their text, numbers by the digits of single precision: processors differ in the last digits
+of a double, and that must not deal all rows anew.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 Hashes = npt.NDArray[np.uint64]
 
 _WEYL = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio: multiples are spread evenly
-_ROUNDED = 22  # binary digits of 52 that are rounded away
+_ROUNDED = 29  # binary digits of a double beyond those of single precision
 _BLOCK = 1 << 14  # numbers at a time, which stay in the cache
 
 
@@ -74,8 +74,8 @@ def salted(hashes: Hashes, salt: str) -> Hashes:
 def number_hashes(salt: str, values: npt.ArrayLike, dropped: int) -> Hashes:
     """The hash of each number as a double without its last binary digits: 1 is 1.0, -0.0 is 0.0.
 
-    >>> first = number_hashes("", [1 / 3, 1, 0], 22)
-    >>> second = number_hashes("", np.array([1 / 3 + 1e-15, True, -0.0]), 22)
+    >>> first = number_hashes("", [1 / 3, 1, 0], 29)
+    >>> second = number_hashes("", np.array([1 / 3 + 1e-15, True, -0.0]), 29)
     >>> bool((first == second).all())
     True
     """
@@ -94,12 +94,13 @@ def label_hashes(salt: str, labels: Iterable[object], codes: IntArray) -> Hashes
 def distinct_hashes(columns: Callable[[int], Iterable[Hashes]]) -> Hashes:
     """The hash of each row by its columns, and of its number among rows with equal hashes.
 
-    Rows whose numbers agree in nine digits are numbered in the order of the hash of all digits.
-    Equal rows may be exchanged, so that it does not matter which of them comes first.
+    Rows whose numbers agree in single precision are numbered in the order of the hash of all
+    digits, and of columns that matter for nothing else. Equal rows may be exchanged, so that it
+    does not matter which of them comes first.
 
     Parameters
     ----------
-    columns : the hashes (n,) of every column, where some binary digits of numbers are dropped
+    columns : the hashes (n,) of every column, where so many binary digits of numbers are dropped
 
     Returns
     -------

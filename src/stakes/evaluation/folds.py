@@ -261,7 +261,8 @@ def _column_hashes(
     """The hashes (n,) of every column that a report reads, each with its name for a salt.
 
     Models, classes and decisions count by their names, so that their order does not matter. Weights
-    of one value are the same as none.
+    of one value are the same as none. Groups only say in which order equal cases are numbered: who
+    asks for slices has the same folds of the same scores, and the same numbers, as who does not.
     """
     problem, costs = cases.problem, cases.costs
     yield label_hashes("class", problem.classes, cases.truth)
@@ -275,15 +276,15 @@ def _column_hashes(
                 yield number_hashes(f"probability of {label} by {model}", column, dropped)
     if cases.weights is not None and np.ptp(cases.weights) > 0:
         yield number_hashes("weight", cases.weights, dropped)
-    clusters = () if cases.clusters is None else ((None, cases.clusters),)
-    for name, groups in (*cases.by, *clusters):
-        yield label_hashes(f"group by {name}", groups.labels, groups.codes)
     for k, d in () if costs is None else np.ndindex(*costs.shape):
         assert costs is not None
         charged = costs.cell(k, d, slice(None))
         if isinstance(charged, np.ndarray):
             salt = f"cost of {problem.decisions[d]} for {problem.classes[k]}"
             yield number_hashes(salt, charged, dropped)
+    clusters = () if cases.clusters is None else ((None, cases.clusters),)
+    for name, groups in () if dropped else (*cases.by, *clusters):
+        yield label_hashes(f"group by {name}", groups.labels, groups.codes)
 
 
 def fold_of_key(key: Any, seed: int) -> Any:
