@@ -64,8 +64,8 @@ def test_a_key_keeps_the_folds_where_models_come_and_go():
     alone, beside = {"m": P}, {"m": P, "other": P**2}
     assert counts(alone, key=np.arange(300)) == counts(beside, key=np.arange(300))
     cases = read_cases(Y, PROBLEM, None, None, None)
-    dealt = [Folds(cases, 0, models).numbers for models in (alone, beside)]
-    assert not np.array_equal(*dealt)
+    first, second = (Folds(cases, 0, models).numbers for models in (alone, beside))
+    assert not np.array_equal(first, second)
 
 
 def test_keys_that_cannot_be_used_are_refused():

@@ -229,7 +229,8 @@ def test_digits_in_which_processors_differ_do_not_deal_folds_anew():
     cases = read_cases(y, Problem.zero_one(2), None, None, None)
     near = p * (1 + 4e-16 * rng.integers(-2, 3, p.size))
     assert (near != p).any()
-    assert np.array_equal(*(Folds(cases, 0, {"m": each}).numbers for each in (p, near)))
+    first, second = (Folds(cases, 0, {"m": each}).numbers for each in (p, near))
+    assert np.array_equal(first, second)
     assert (number_hashes("m", p, 0) != number_hashes("m", near, 0)).any()
 
 
@@ -283,17 +284,19 @@ def test_slices_and_single_precision_change_no_recalibrated_cost():
     """Whoever asks for slices, or stores predictions with half as many bytes, keeps the folds."""
     rows = world("posteriors", 2, 600, coarse=True)
     y, p = rows.columns["y_true"], rows.columns["models"]["first"].values[:, 1]
-    by = {"by": np.random.default_rng(2).integers(0, 9, 600)}
+    no: dict[str, Any] = {}
+    by: dict[str, Any] = {"by": np.random.default_rng(2).integers(0, 9, 600)}
     single = p.astype(np.float32)
     costs = [
         evaluate(y, predicted, rows.problem, **more).system("model (recalibrated)").cost
-        for predicted, more in ((single.astype(float), {}), (single, by), (single, {}))
+        for predicted, more in ((single.astype(float), no), (single, by), (single, no))
     ]
     assert costs[0] == costs[1] == costs[2]
     cases = read_cases(y, rows.problem, None, None, None)
     p = np.random.default_rng(3).random(600)
-    numbers = (Folds(cases, 0, {"m": each}).numbers for each in (p, p.astype(np.float32)))
-    assert np.array_equal(*numbers)
+    single = p.astype(np.float32).astype(np.float64)
+    first, second = (Folds(cases, 0, {"m": each}).numbers for each in (p, single))
+    assert np.array_equal(first, second)
 
 
 def test_weights_of_one_value_deal_the_folds_of_no_weights():

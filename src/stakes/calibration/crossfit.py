@@ -25,9 +25,7 @@ from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
 from stakes.scoring import class_labels, column_classes
 
-_DEALT = (
-    1000  # most cases of a class, or clusters that hold one, which hashes alone spread unevenly
-)
+_DEALT = 1000  # cases of a class, or clusters that hold it, up to which they are dealt in turn
 
 
 def cross_calibrate(
