@@ -9,7 +9,8 @@ import pytest
 
 from stakes import InputError, Problem, evaluate
 from stakes.calibration import Affine, Isotonic
-from stakes.evaluation.folds import KEY_FOLDS, fold_of_key
+from stakes.evaluation.cases import read_cases
+from stakes.evaluation.folds import KEY_FOLDS, Folds, fold_of_key
 
 PROBLEM = Problem.binary(false_alarm=1, miss=9)
 RNG = np.random.default_rng(4)
@@ -53,11 +54,18 @@ def test_a_key_makes_folds_that_do_not_depend_on_the_order_of_the_rows():
     other = evaluate(Y[order], {"m": P[order]}, PROBLEM, key=key[order], **FAST)
     assert report.assumptions.calibrator == "Isotonic(), out of fold (5 folds by key)"
     assert report.system("m (recalibrated)").counts == other.system("m (recalibrated)").counts
-    dealt = [
-        evaluate(Y[some], {"m": P[some]}, PROBLEM, **FAST).system("m (recalibrated)").counts
-        for some in (slice(None), order)
-    ]
-    assert dealt[0] != dealt[1]
+
+
+def test_a_key_keeps_the_folds_where_models_come_and_go():
+    def counts(models, **more):
+        report = evaluate(Y, models, PROBLEM, **more, **FAST)
+        return report.system("m (recalibrated)").counts
+
+    alone, beside = {"m": P}, {"m": P, "other": P**2}
+    assert counts(alone, key=np.arange(300)) == counts(beside, key=np.arange(300))
+    cases = read_cases(Y, PROBLEM, None, None, None)
+    first, second = (Folds(cases, 0, models).numbers for models in (alone, beside))
+    assert not np.array_equal(first, second)
 
 
 def test_keys_that_cannot_be_used_are_refused():

@@ -14,7 +14,7 @@ from stakes import Between, Decisions, InputError, Problem, Report, bayes_decisi
 from stakes.evaluation.beliefs import Unknown, Worlds, _quantiles, read_uncertain
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.flips import Rivals
-from stakes.evaluation.folds import Fitted
+from stakes.evaluation.folds import Fitted, Folds
 from stakes.evaluation.information import Remake, _worth_remade
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.remade_decisions import remake_of
@@ -214,7 +214,7 @@ def test_rules_made_again_are_bayes_decisions_for_each_world(weights):
     )
     worlds = Worlds(RNG.normal(0, 3, (5, 2, 3)), RNG.dirichlet([8, 2], 5))
     evidence = evidence_of(cases, [predictions], posterior_prior=None, calibrator=None)
-    remake = remake_of(cases, [predictions], evidence, Operation({"m": 0.5}), None, 0)
+    remake = remake_of([predictions], evidence, Operation({"m": 0.5}), None, Folds(cases, seed=0))
     parts = remake.costs(worlds, ["always 0"])
     assert parts.shape == (5, 3, 50)  # worlds, rules, folds
     costs = parts.sum(axis=2)[:, 1:]

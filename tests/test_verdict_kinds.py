@@ -294,11 +294,11 @@ def test_an_earlier_report_of_the_same_model_is_told_from_the_present_one():
 
 
 def test_a_simpler_rule_that_is_named_is_not_said_to_be_the_cheapest():
-    rng = np.random.default_rng(8)
+    rng = np.random.default_rng(21)
     y = (rng.random(800) < 0.3).astype(int)
     signal = 1.5 * y + rng.normal(size=800)
     p = 1 / (1 + np.exp(-(1.5 * signal - 1.125 + np.log(3 / 7))))
-    report = evaluate(y, p, MISS_9)
+    report = evaluate(y, p, MISS_9, seed=1)
     verdict = report.verdict
     assert verdict.cheapest == "model (as is)"
     gap = report.system("model (recalibrated)").cost.value - report.best.cost.value
@@ -307,7 +307,7 @@ def test_a_simpler_rule_that_is_named_is_not_said_to_be_the_cheapest():
     text = " ".join(verdict.sentences)
     assert "as one of the cheapest of 2 systems" in text
     assert "0.001 EUR less per case on these cases" in text
-    kept = evaluate(y, p, MISS_9, baseline="model").verdict
+    kept = evaluate(y, p, MISS_9, baseline="model", seed=1).verdict
     assert kept.sentences[0].endswith("on these cases by more than 1 % of what it saves.")
 
 

@@ -23,7 +23,7 @@ from stakes.evaluation.cases import read_cases, read_models
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.cross_fitted import with_fold_costs
 from stakes.evaluation.folds import Folds
-from stakes.evaluation.predictions import read_predictions
+from stakes.evaluation.predictions import hashed_columns, read_predictions, with_fit
 from stakes.evaluation.tally_rows import evidence_of
 from stakes.evaluation.verdict import verdict_of
 from stakes.inference import Measured, SampledCosts
@@ -53,13 +53,12 @@ def printed(
     calibrator = Select() if design.kind == "recalibrated" else None
     about = rows.weights, None, rows.cluster, None, rows.copies
     cases = read_cases(rows.y, design.problem, *about)
-    folds = Folds(cases, np.random.default_rng([0, 1]))  # as `evaluate` with seed 0
     models = read_models(rows.models, cases.n_rows).items()
-    read = partial(
-        read_predictions, cases=cases, posterior_prior=None, calibrator=calibrator, folds=folds
-    )
-    predictions = [read(name, wrapped) for name, wrapped in models]
-    evidence = evidence_of(cases, predictions, posterior_prior=None, calibrator=None)
+    read = partial(read_predictions, cases=cases, posterior_prior=None)
+    came = [read(name, wrapped) for name, wrapped in models]
+    folds = Folds(cases, 0, hashed_columns(came))  # as `evaluate` with seed 0
+    predictions = [with_fit(each, folds, calibrator) for each in came]
+    evidence = evidence_of(cases, predictions, posterior_prior=None, calibrator=None, folds=folds)
     evidence = with_fold_costs(evidence, crossed, cases, read)
     costs = costs_of(evidence.sample, design.problem, evidence, LEVEL)
     if not chances:

@@ -243,7 +243,7 @@ def group_charges(
 
 def key_folds(cases: Cases, groups: Arrays) -> Folds:
     """The folds of groups of rows; keys state them, so that nothing is drawn."""
-    return Folds(cases, np.random.default_rng(0), used_folds(groups[FOLD]))
+    return Folds(cases, 0, by_key=used_folds(groups[FOLD]))
 
 
 def group_cases(

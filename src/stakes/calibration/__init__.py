@@ -30,7 +30,7 @@ from stakes.calibration.calibration_errors import (
     top_label_table,
 )
 from stakes.calibration.calibrator import Calibrator, Identity, largest_finite, log_odds
-from stakes.calibration.crossfit import CheckedRows, cross_calibrate, fold_numbers, most_folds
+from stakes.calibration.crossfit import CheckedRows, cross_calibrate, hashed_folds, most_folds
 from stakes.calibration.decomposition import (
     CostOfMiscalibration,
     Decomposition,
@@ -105,8 +105,8 @@ __all__ = [
     "decompose_by_recalibration",
     "encoded_map",
     "finite_log_odds",
-    "fold_numbers",
     "from_json",
+    "hashed_folds",
     "largest_finite",
     "log_odds",
     "lowess_distances",

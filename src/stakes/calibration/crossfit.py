@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes._hashing import Hashes, even_parts
 from stakes._value import record
 from stakes.calibration.calibrator import (
     Calibrator,
@@ -23,6 +24,8 @@ from stakes.calibration.maps import CalibrationMap
 from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
 from stakes.scoring import class_labels, column_classes
+
+_DEALT = 1000  # cases of a class, or clusters that hold it, up to which they are dealt in turn
 
 
 def cross_calibrate(
@@ -96,7 +99,9 @@ class CheckedRows:
     prior : class shares to calibrate for, or None
     n_classes : number of classes
     wrapped : wraps scores to say what they are, such as `Posteriors`
-    folds : fold of each case, (n,), for calibrators that need folds; None lets them draw some
+    folds : fold of each case, (n,), for calibrators that need folds; None lets them make some
+    hashes : of each case, (n,), from which they make them, so that models share them; None takes
+        those of scores, classes and weights
 
     Examples
     --------
@@ -112,6 +117,7 @@ class CheckedRows:
     n_classes: int
     wrapped: Callable[[Any], object] = lambda some: some
     folds: IntArray | None = None
+    hashes: Hashes | None = None
 
     def part(self, some: Any) -> CheckedRows:
         """Select cases.
@@ -141,6 +147,7 @@ class CheckedRows:
             codes=self.codes[some],
             weights=None if self.weights is None else self.weights[some],
             folds=None if self.folds is None else self.folds[some],
+            hashes=None if self.hashes is None else self.hashes[some],
         )
 
     def fitted(
@@ -463,19 +470,66 @@ def fold_numbers(
             f"{'cases' if clusters is None else 'clusters'} there are; got {folds!r}. Use fewer "
             f"folds."
         )
-    sizes = np.bincount(codes)
-    # Rank of each class by its number of cases, the rarest first.
-    rarity = np.empty(sizes.size, dtype=np.intp)
-    rarity[np.argsort(sizes, kind="stable")] = np.arange(sizes.size)
-    stratum = rarity[codes]
-    if clusters is not None:
-        of_cases, stratum = stratum, np.full(n_clusters, sizes.size)
-        np.minimum.at(stratum, clusters, of_cases)
-    order = [rng.permutation(np.flatnonzero(stratum == k)) for k in range(sizes.size + 1)]
+    stratum, _ = _strata(codes, clusters)
+    order = [rng.permutation(np.flatnonzero(stratum == k)) for k in range(int(codes.max()) + 2)]
     number = np.empty(n_clusters, dtype=np.intp)
     # The count goes on from class to class, which keeps the folds equal in size as well.
     number[np.concatenate(order)] = np.arange(n_clusters) % count
     return number if clusters is None else np.asarray(number[clusters])
+
+
+def hashed_folds(
+    codes: IntArray, count: int, hashes: Hashes, clusters: IntArray | None = None
+) -> IntArray:
+    """Folds that follow from hashes, whatever the order of the cases; clusters stay whole.
+
+    A hash says by itself to which fold a case belongs. Only the cases of a class with at most a
+    thousand of them are dealt in the order of their hashes, so that every fold gets its share. The
+    same goes for clusters: those that hold a class, where these are at most a thousand, and all of
+    them, where there are no more.
+
+    Parameters
+    ----------
+    codes : position of the class of each case, (n,)
+    count : number of folds
+    hashes : of each case, (n,); of each cluster, (U,), where there are clusters
+    clusters : position of the cluster of each case, (n,), from 0, or None
+
+    Returns
+    -------
+    number of the fold of each case, (n,)
+
+    Examples
+    --------
+    >>> hashes = np.array([30, 10, 20, 40], dtype=np.uint64)
+    >>> hashed_folds(np.array([0, 0, 0, 1]), 2, hashes)
+    array([1, 1, 0, 0])
+    """
+    stratum, holders = _strata(codes, clusters)
+    few = (holders <= _DEALT) | (clusters is not None and hashes.size <= _DEALT)
+    dealt = np.flatnonzero(few[stratum])
+    number = even_parts(hashes, count)
+    order = dealt[np.lexsort((hashes[dealt], stratum[dealt]))]
+    number[order] = np.arange(order.size) % count
+    return number if clusters is None else np.asarray(number[clusters])
+
+
+def _strata(codes: IntArray, clusters: IntArray | None) -> tuple[IntArray, IntArray]:
+    """The class of each case, or the rarest one in each cluster, and how many hold each class.
+
+    Classes are numbered by how many cases they have, the rarest first.
+    """
+    sizes = np.bincount(codes)
+    rarity = np.empty(sizes.size, dtype=np.intp)
+    rarity[np.argsort(sizes, kind="stable")] = np.arange(sizes.size)
+    of_cases = rarity[codes]
+    if clusters is None:
+        return of_cases, np.sort(sizes, kind="stable")
+    n_clusters = int(clusters.max(initial=-1)) + 1
+    stratum = np.full(n_clusters, sizes.size)
+    np.minimum.at(stratum, clusters, of_cases)
+    pairs = np.unique(of_cases * n_clusters + clusters)
+    return stratum, np.bincount(pairs // n_clusters, minlength=sizes.size + 1)
 
 
 def _refuse_lonely(codes: IntArray, number: IntArray, classes: tuple[object, ...]) -> None:

@@ -9,12 +9,13 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._hashing import Hashes, distinct_hashes, number_hashes, salted
 from stakes._value import record
 from stakes.calibration.affine import Affine, Logistic, Temperature
 from stakes.calibration.calibrator import Calibrator, are_probabilities
 from stakes.calibration.crossfit import (
     CheckedRows,
-    fold_numbers,
+    hashed_folds,
     most_folds,
     read_checked_rows,
     read_clusters,
@@ -27,7 +28,6 @@ from stakes.rows import Scores
 from stakes.tally import BitGrid
 
 _FOLDS, _FEWER_FOLDS = 5, 3  # for two classes, and for more, whose fits take longer
-_SEED = 0  # seed of the folds, fixed so that repeated fits agree
 _MOST = 1 << 15  # most cases of a class that take part in the choice
 _COSTLIER = 8  # times the number of classes, divides `_MOST` for more than two classes
 _FEW = 4096  # most cases of two classes for a choice by single scores; beyond, by bins
@@ -41,10 +41,11 @@ _MANY_SLOPES, _MANY_OFFSETS = 16, 32  # classes from which slopes, and intercept
 class Select(Calibrator):
     """The candidate with the least out-of-fold log loss, fitted to all cases.
 
-    The choice is part of the fit: the cases are split into folds, and each candidate is fitted to
-    all folds but one and judged on that one. `cross_calibrate` therefore judges choice and fit
-    together. The map is that of the chosen candidate. Candidates that cannot be fitted are dropped;
-    where a class has only one case, the first that can be fitted is chosen.
+    The choice is part of the fit: the cases are split into folds by hashes, so that their order
+    does not matter, and each candidate is fitted to all folds but one and judged on that one.
+    `cross_calibrate` therefore judges choice and fit together. The map is that of the chosen
+    candidate. Candidates that cannot be fitted are dropped; where a class has only one case, the
+    first that can be fitted is chosen.
 
     Posteriors of 0 and 1, as isotonic regression gives them, are judged as if half a case
     contradicted them. With more than a few thousand cases, the choice uses bins of the scores (two
@@ -129,7 +130,7 @@ class Select(Calibrator):
     def _fit_each(
         self, rows: CheckedRows, parts: BoolArray, clusters: IntArray | None
     ) -> list[CalibrationMap]:
-        """The map of the best candidate for each part, judged on stated or else on random folds."""
+        """The map of the best candidate for each part, judged on stated folds or by hashes."""
         ranked = []
         for part in parts:
             owners = None if clusters is None else _renumbered(clusters[part])
@@ -189,8 +190,8 @@ def _sorted(
         if rows.scores.ndim == 1:
             rows, number = _binned_by_fold(rows, number)
     else:
-        rows, clusters = _thinned(rows, clusters)
-        n_cases, number = len(rows.codes), _drawn_folds(rows.codes, clusters, rows.n_classes)
+        rows, clusters, hashes = _thinned(rows, clusters)
+        n_cases, number = len(rows.codes), _hashed_folds(rows, clusters, hashes)
         # Fits to 512 bins take a fraction of the time and rank candidates in nearly the same way.
         if rows.n_classes == 2 and n_cases > _FEW:
             rows, number = _binned(rows, number)
@@ -203,13 +204,15 @@ def _renumbered(numbers: IntArray) -> IntArray:
     return np.unique(numbers, return_inverse=True)[1].reshape(-1)
 
 
-def _drawn_folds(codes: IntArray, clusters: IntArray | None, n_classes: int) -> IntArray:
+def _hashed_folds(rows: CheckedRows, clusters: IntArray | None, hashes: Hashes) -> IntArray:
     """The fold of each case; a single one where a class cannot be spread over more."""
-    most = most_folds(codes, clusters, n_classes)
-    folds = min(_FOLDS if n_classes == 2 else _FEWER_FOLDS, most)
+    most = most_folds(rows.codes, clusters, rows.n_classes)
+    folds = min(_FOLDS if rows.n_classes == 2 else _FEWER_FOLDS, most)
     if folds < 2:
-        return np.zeros(len(codes), dtype=np.intp)
-    return fold_numbers(codes, folds, clusters=clusters, rng=np.random.default_rng(_SEED))
+        return np.zeros(len(rows.codes), dtype=np.intp)
+    if clusters is not None:
+        hashes = number_hashes("cluster", np.arange(int(clusters.max()) + 1), 0)
+    return hashed_folds(rows.codes, folds, salted(hashes, "folds of a choice"), clusters)
 
 
 def _binned_by_fold(rows: CheckedRows, folds: IntArray) -> tuple[CheckedRows, IntArray]:
@@ -285,20 +288,45 @@ def _true(posteriors: FloatArray, codes: IntArray) -> FloatArray:
     return np.asarray(posteriors[np.arange(len(codes)), codes])
 
 
-def _thinned(rows: CheckedRows, clusters: IntArray | None) -> tuple[CheckedRows, IntArray | None]:
-    """Every second, third, … case of each class that has very many, with weights to match."""
+def _thinned(
+    rows: CheckedRows, clusters: IntArray | None
+) -> tuple[CheckedRows, IntArray | None, Hashes]:
+    """A sample of each class that has very many cases, with weights to match, and its hashes.
+
+    Hashes draw it, so that it does not depend on the order of the cases.
+    """
+    hashes = _hashes(rows, clusters)
     most = _MOST // (1 if rows.n_classes == 2 else rows.n_classes * _COSTLIER)
     sizes = np.bincount(rows.codes, minlength=rows.n_classes)
-    steps = -(-sizes // most)
-    if (steps == 1).all():
-        return rows, clusters
-    some = np.sort(
-        np.concatenate([np.flatnonzero(rows.codes == k)[::step] for k, step in enumerate(steps)])
-    )
-    rows = rows.part(some)
-    weights = steps[rows.codes].astype(np.float64)  # each case stands for those left out
+    if sizes.max() <= most:
+        return rows, clusters, hashes
+    steps = np.maximum(-(-sizes // most), 1)
+    kept = -(-sizes // steps)
+    each = [_least(hashes, rows.codes == k, size) for k, size in enumerate(kept)]
+    some = np.sort(np.concatenate(each))
+    rows, hashes = rows.part(some), hashes[some]
+    weights = (sizes / np.maximum(kept, 1))[rows.codes]  # each case stands for those left out
     rows = replace(rows, weights=weights if rows.weights is None else weights * rows.weights)
-    return rows, None if clusters is None else np.unique(clusters[some], return_inverse=True)[1]
+    return rows, None if clusters is None else _renumbered(clusters[some]), hashes
+
+
+def _least(hashes: Hashes, among: BoolArray, count: np.int64) -> IntArray:
+    """The positions of the cases with the smallest hashes among some."""
+    places = np.flatnonzero(among)
+    if count == places.size:
+        return places
+    return np.asarray(places[np.argpartition(hashes[places], count)[:count]])
+
+
+def _hashes(rows: CheckedRows, clusters: IntArray | None) -> Hashes:
+    """The hash of each case by all that is known of it, and of its number among equal cases."""
+    if rows.hashes is not None:
+        return rows.hashes
+    columns = [rows.codes, *rows.scores.reshape(len(rows.codes), -1).T, rows.weights, clusters]
+    known = [(str(place), column) for place, column in enumerate(columns) if column is not None]
+    return distinct_hashes(
+        lambda dropped: (number_hashes(name, column, dropped) for name, column in known)
+    )
 
 
 def _binned(rows: CheckedRows, number: IntArray) -> tuple[CheckedRows, IntArray]:
@@ -311,7 +339,7 @@ def _binned(rows: CheckedRows, number: IntArray) -> tuple[CheckedRows, IntArray]
     classes = [scores[rows.codes == k] for k in range(2)]
     # A rare class would hardly affect the quantiles of all scores, but decides the fit as much.
     sample = np.sort(
-        np.concatenate([column[:: -(-column.size // (8 * _BINS))] for column in classes])
+        np.concatenate([np.sort(column)[:: -(-column.size // (8 * _BINS))] for column in classes])
     )
     step = -(-sample.size // _BINS)
     edges = sample[step::step]

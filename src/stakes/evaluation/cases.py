@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,8 @@ class Cases:
 
     problem: Problem
     n_rows: int
-    kept: BoolArray | None  # rows with a positive weight; None: all of them. Others are left out
+    # Rows with a positive weight, as booleans or positions; None: all of them. Others are left out.
+    kept: BoolArray | IntArray | None
     truth: IntArray
     weights: FloatArray | None  # None: every case counts once; or copies, see `copied`
     by: tuple[tuple[str | None, Groups], ...]  # each with the name of its column, if it has one
@@ -134,6 +136,36 @@ class Cases:
         for rows, charged in costs.of_class(self.truth):
             losses[rows] = charged[decided[rows], np.arange(charged.shape[1])]
         return losses
+
+    def in_order(self, order: IntArray) -> Cases:
+        """The same cases in another order, in which `rows` gives columns, too.
+
+        Parameters
+        ----------
+        order : (n,) positions
+
+        Returns
+        -------
+        the cases in that order
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> cases = read_cases([0, 1, 1], Problem.zero_one(2), [1, 0, 2], None, None)
+        >>> cases.in_order(np.array([1, 0])).rows(np.array([0.2, 0.6, 0.9]))
+        array([0.9, 0.2])
+        """
+        return replace(
+            self,
+            kept=self.rows(np.arange(self.n_rows))[order],
+            truth=self.truth[order],
+            weights=None if self.weights is None else self.weights[order],
+            by=tuple((name, Groups(each.labels, each.codes[order])) for name, each in self.by),
+            clusters=None
+            if self.clusters is None
+            else Groups(self.clusters.labels, self.clusters.codes[order]),
+            costs=None if self.costs is None else self.costs.only(order),
+        )
 
     def rows(self, column: Any) -> Any:
         """The rows of a column whose weight is positive.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,8 +112,7 @@ def with_fold_costs(
     """The evidence, with what each fit costs on each fold if the models were cross-validated."""
     if not isinstance(models, CrossFitted):
         return evidence
-    unfitted = partial(read, calibrator=None)
-    return replace(evidence, fold_costs=models.fold_costs(evidence.rules, cases, unfitted))
+    return replace(evidence, fold_costs=models.fold_costs(evidence.rules, cases, read))
 
 
 def fitting_of(evidence: Evidence, size: int) -> FloatArray | None:

@@ -28,7 +28,12 @@ from stakes.evaluation.cases import (
 from stakes.evaluation.cross_fitted import out_of_fold, with_fold_costs
 from stakes.evaluation.folds import Folds, folds_of_key
 from stakes.evaluation.moved_limits import MovedLimits
-from stakes.evaluation.predictions import read_predictions
+from stakes.evaluation.predictions import (
+    Predictions,
+    hashed_columns,
+    read_predictions,
+    with_fit,
+)
 from stakes.evaluation.remade_decisions import remake_of
 from stakes.evaluation.report_options import ReportOptions
 from stakes.evaluation.tally_rows import evidence_of
@@ -127,8 +132,10 @@ def evaluate(
         …}``. ``report.uncertainty`` gives the probability that the verdict holds, and what it
         would be worth to know the uncertain numbers.
     key : (n,) whole numbers that assign cases to folds by arithmetic that every engine shares
-        Cases with the same key stay in the same fold. By default folds are drawn at random, and
-        several times where the cases are few.
+        Cases with the same key stay in the same fold. By default folds follow from a hash of the
+        cluster, or of all that is read of the case, and are dealt several times where the cases are
+        few. The order of the rows never matters. Another model deals the folds anew; a key keeps
+        them.
 
     Returns
     -------
@@ -180,11 +187,9 @@ def evaluate(
     refuse_too_large(problem, named, cases.n_rows)
     calibrator = None if _nothing_to_fit(problem, named) else calibrator
     refuse_misaligned(y_true, named, weights, by, clusters, data, copies)
-    folds = _folds(cases, key, options.seed)
-    read = partial(
-        read_predictions, cases=cases, posterior_prior=holds_for, calibrator=calibrator, folds=folds
-    )
-    predictions = [read(name, prediction) for name, prediction in named.items()]
+    cases, came = _read(named, cases, holds_for)
+    folds = Folds(cases, options.seed, hashed_columns(came), folds_of_key(key, cases, options.seed))
+    predictions = [with_fit(each, folds, calibrator) for each in came]
     evidence = evidence_of(
         cases,
         predictions,
@@ -192,18 +197,32 @@ def evaluate(
         calibrator=None if calibrator is None else folds.described(calibrator),
         folds=folds,
     )
+    read = partial(read_predictions, cases=cases, posterior_prior=holds_for)
     return report_of(
         with_fold_costs(evidence, models, cases, read),
         options,
         library=frame_library(y_true, models),
-        remake=remake_of(cases, predictions, evidence, options.operation, holds_for, options.seed),
+        remake=remake_of(predictions, evidence, options.operation, holds_for, folds),
         moved_limits=MovedLimits(cases, predictions, folds),
     )
 
 
-def _folds(cases: Cases, key: object, seed: int) -> Folds:
-    rng = np.random.default_rng([seed, 1])  # another stream than that of the simulated samples
-    return Folds(cases, rng, folds_of_key(key, cases, seed))
+def _read(
+    named: Mapping[str, Predicted], cases: Cases, holds_for: FloatArray | None
+) -> tuple[Cases, list[Predictions]]:
+    """The cases, and what each model predicts about them before anything is fitted.
+
+    The search for the prices of several limits takes another way where a sum differs in its last
+    digit, as it does where numbers are added in another order. With several limits, rows are
+    therefore put into the order of their hashes.
+    """
+    came = [read_predictions(*each, cases, posterior_prior=holds_for) for each in named.items()]
+    if len(cases.problem.limits) < 2:
+        return cases, came
+    cases = cases.in_order(np.argsort(Folds(cases, 0, hashed_columns(came)).of_rows))
+    return cases, [
+        read_predictions(*each, cases, posterior_prior=holds_for) for each in named.items()
+    ]
 
 
 def _nothing_to_fit(problem: Problem, named: Mapping[str, Predicted]) -> bool:

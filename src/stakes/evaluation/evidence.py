@@ -300,8 +300,8 @@ class Evidence:
         >>> from stakes.rows import Decisions
         >>> cases = read_cases([0, 0, 1], Problem.binary(false_alarm=1, miss=9), None, None, None)
         >>> options = {"posterior_prior": None, "calibrator": None}
-        >>> folds, decided = Folds(cases, np.random.default_rng(0)), Decisions([0, 0, 1])
-        >>> model = read_predictions("net", decided, cases, **options, folds=folds)
+        >>> folds, decided = Folds(cases, seed=0), Decisions([0, 0, 1])
+        >>> model = read_predictions("net", decided, cases, posterior_prior=None)
         >>> evidence_of(cases, [model], **options).may_be_taken("always 0")
         True
         """
@@ -373,8 +373,8 @@ class Evidence:
         >>> problem = Problem.binary(false_alarm=1, miss=9)
         >>> cases = read_cases([0, 0, 1], problem, None, None, None)
         >>> options = {"posterior_prior": None, "calibrator": None}
-        >>> folds, decided = Folds(cases, np.random.default_rng(0)), Decisions([0, 0, 1])
-        >>> model = read_predictions("net", decided, cases, **options, folds=folds)
+        >>> folds, decided = Folds(cases, seed=0), Decisions([0, 0, 1])
+        >>> model = read_predictions("net", decided, cases, posterior_prior=None)
         >>> evidence_of(cases, [model], **options).running_costs(("net (as decided)", "always 0"))
         array([0., 0.])
         """

@@ -2,13 +2,16 @@
 
 All models and all rules of an evaluation share one set of partitions. Equal predictions therefore
 have equal results, and no difference between models is due to the luck of the folds.
+
+The fold of a case follows from its key, else from a hash: of its cluster, or of all that the report
+reads of the case and of its number among equal cases. The order of the rows never matters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,13 +19,21 @@ import numpy as np
 from stakes import _check
 from stakes._arithmetic import above, table_of
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes._hashing import (
+    Hashes,
+    distinct_hashes,
+    label_hashes,
+    number_hashes,
+    salted,
+    text_hashes,
+)
 from stakes._value import record
 from stakes.calibration import (
     CalibrationMap,
     Calibrator,
     CheckedRows,
     Select,
-    fold_numbers,
+    hashed_folds,
     most_folds,
 )
 from stakes.decide import cheapest_decisions, moved_rows
@@ -40,12 +51,20 @@ _PRIME, _FACTOR = 2**31 - 1, 48_271  # of Lehmer's generator
 _FEW_CASES = 20_000  # up to here the luck of the folds matters: several partitions are averaged
 _MANY_CASES = 200_000  # beyond, fits take so long that there are fewer folds
 _PLENTY = 1000  # cases of the rarest class, half of which fit a map as well as four fifths do
-_DEALS = 20  # how often folds are drawn again where clusters leave a class in one fold only
+_DEALS = 20  # how often folds are dealt again where clusters leave a class in one fold only
 _SLACK = 1e-9  # of posteriors beyond 0 and 1, and of their sums
 
 
 class Folds:
-    """The partitions of an evaluation, drawn when they are first needed.
+    """The partitions of an evaluation, made when they are first needed.
+
+    Parameters
+    ----------
+    cases : the cases
+    seed : of the evaluation; another seed gives other folds
+    predicted : by model, what is predicted about each case, (n,) or (n, K): the hash of a case
+        takes it in, and decisions by their positions
+    by_key : the fold of every case by its key, (n,); None without keys
 
     Examples
     --------
@@ -54,16 +73,21 @@ class Folds:
     >>> from stakes import Problem
     >>> from stakes.evaluation import read_cases
     >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
-    >>> folds = Folds(cases, np.random.default_rng(0))
+    >>> folds = Folds(cases, seed=0)
     >>> np.bincount(folds.numbers[0]).tolist(), len(folds.numbers)
     ([4, 4, 4, 4, 4], 5)
     """
 
     def __init__(
-        self, cases: Cases, rng: np.random.Generator, by_key: IntArray | None = None
+        self,
+        cases: Cases,
+        seed: int,
+        predicted: Mapping[str, FloatArray | IntArray] | None = None,
+        by_key: IntArray | None = None,
     ) -> None:
         self.cases = cases
-        self._rng = rng
+        self._seed = seed
+        self._predicted = predicted or {}
         self._by_key = by_key
 
     @property
@@ -102,23 +126,57 @@ class Folds:
     @cached_property
     def numbers(self) -> tuple[IntArray, ...]:
         """The fold of every case (n,), for each partition; empty if a class is in one fold only."""
-        dealt = [self._dealt() for _ in range(self.partitions if self.count > 1 else 0)]
+        dealt = [self._dealt(k) for k in range(self.partitions if self.count > 1 else 0)]
         return () if any(number is None for number in dealt) else tuple(dealt)  # type: ignore[arg-type]
 
-    def _dealt(self) -> IntArray | None:
+    def _dealt(self, partition: int) -> IntArray | None:
         """The fold of every case (n,) in one partition; None where a class is in one fold only."""
         truth, clusters = self.cases.truth, self.clusters
         size = self.cases.problem.n_classes
-        for _ in range(_DEALS if self._by_key is None else 1):
+        for deal in range(_DEALS if self._by_key is None else 1):
             number = self._by_key
             if number is None:
-                number = fold_numbers(truth, self.count, clusters=clusters, rng=self._rng)
+                hashes = self.hashes(f"partition {partition}, deal {deal}")
+                number = hashed_folds(truth, self.count, hashes, clusters)
             # Every class must occur in two folds, so that it is in the fit whichever fold is left
             # out.
             seen = table_of(None, [number, truth], (self.count, size))
             if ((seen > 0).sum(axis=0) > 1).all():
                 return number
         return None
+
+    def hashes(self, purpose: str) -> Hashes:
+        """Hashes of all clusters (U,), or without clusters of all cases (n,), for one purpose.
+
+        Parameters
+        ----------
+        purpose : hashes for different purposes have nothing to do with each other
+
+        Returns
+        -------
+        hashes, whose order is random but does not depend on the order of the rows
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> from stakes.evaluation import read_cases
+        >>> cases = read_cases([0, 1, 1], Problem.zero_one(2), None, None, None)
+        >>> turned = read_cases([1, 1, 0], Problem.zero_one(2), None, None, None)
+        >>> both = (set(Folds(each, seed=0).hashes("a draw").tolist()) for each in (cases, turned))
+        >>> len(set.intersection(*both))  # also of the two equal cases
+        3
+        """
+        return salted(self._hashes, f"seed {self._seed}, {purpose}")
+
+    @cached_property
+    def _hashes(self) -> Hashes:
+        clusters = self.cases.clusters
+        return self.of_rows if clusters is None else text_hashes(clusters.labels)
+
+    @cached_property
+    def of_rows(self) -> Hashes:
+        """The hash of every case, (n,), which no two cases share, whether or not in clusters."""
+        return distinct_hashes(partial(_column_hashes, self.cases, self._predicted))
 
     @property
     def scarcity(self) -> str:
@@ -157,7 +215,7 @@ class Folds:
         >>> from stakes.calibration import Isotonic
         >>> from stakes.evaluation import read_cases
         >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
-        >>> Folds(cases, np.random.default_rng(0)).described(Isotonic())
+        >>> Folds(cases, seed=0).described(Isotonic())
         'Isotonic(), out of fold (5 folds, mean of 5 partitions)'
         """
         if self.hindrance:
@@ -186,7 +244,7 @@ class Folds:
         >>> from stakes.evaluation import read_cases
         >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
         >>> wrong = 1 - cases.truth
-        >>> Folds(cases, np.random.default_rng(0)).costs([cases.truth, wrong])
+        >>> Folds(cases, seed=0).costs([cases.truth, wrong])
         array([0., 1.])
         """
         if self.cases.costs is not None:
@@ -195,6 +253,38 @@ class Folds:
         shape = problem.costs.shape
         tables = (table_of(cases.weights, [cases.truth, codes], shape) for codes in decided)
         return _defined([float(expected_cost(Counts(table), problem)) for table in tables])
+
+
+def _column_hashes(
+    cases: Cases, predicted: Mapping[str, FloatArray | IntArray], dropped: int
+) -> Iterator[Hashes]:
+    """The hashes (n,) of every column that a report reads, each with its name for a salt.
+
+    Models, classes and decisions count by their names, so that their order does not matter. Weights
+    of one value are the same as none. Groups only say in which order equal cases are numbered: who
+    asks for slices has the same folds of the same scores, and the same numbers, as who does not.
+    """
+    problem, costs = cases.problem, cases.costs
+    yield label_hashes("class", problem.classes, cases.truth)
+    for model, values in predicted.items():
+        if values.dtype.kind == "i":
+            yield label_hashes(f"decision of {model}", problem.decisions, values.astype(np.intp))
+        elif values.ndim == 1:
+            yield number_hashes(f"score of {model}", values, dropped)
+        else:
+            for label, column in zip(problem.classes, values.T, strict=True):
+                yield number_hashes(f"probability of {label} by {model}", column, dropped)
+    if cases.weights is not None and np.ptp(cases.weights) > 0:
+        yield number_hashes("weight", cases.weights, dropped)
+    for k, d in () if costs is None else np.ndindex(*costs.shape):
+        assert costs is not None
+        charged = costs.cell(k, d, slice(None))
+        if isinstance(charged, np.ndarray):
+            salt = f"cost of {problem.decisions[d]} for {problem.classes[k]}"
+            yield number_hashes(salt, charged, dropped)
+    clusters = () if cases.clusters is None else ((None, cases.clusters),)
+    for name, groups in () if dropped else (*cases.by, *clusters):
+        yield label_hashes(f"group by {name}", groups.labels, groups.codes)
 
 
 def fold_of_key(key: Any, seed: int) -> Any:
@@ -308,7 +398,7 @@ class Fitted:
     >>> from stakes import Problem
     >>> from stakes.evaluation import read_cases
     >>> cases = read_cases([0, 1] * 10, Problem.zero_one(2), None, None, None)
-    >>> fitted = tuned_apart(np.array([-1.0, 1.0] * 10), Folds(cases, np.random.default_rng(0)))
+    >>> fitted = tuned_apart(np.array([-1.0, 1.0] * 10), Folds(cases, seed=0))
     >>> fitted.predictions[:4], fitted.costs
     (array([0, 1, 0, 1]), array([0., 0., 0., 0., 0.]))
     """
@@ -377,7 +467,7 @@ def recalibrated(
     >>> from stakes.calibration import Isotonic
     >>> from stakes.evaluation import read_cases
     >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
-    >>> folds, scores = Folds(cases, np.random.default_rng(0)), np.array([0.1, 0.6, 0.6, 0.7] * 5)
+    >>> folds, scores = Folds(cases, seed=0), np.array([0.1, 0.6, 0.6, 0.7] * 5)
     >>> fitted, caveats = recalibrated("forest", scores, folds, Isotonic(), raw=False)
     >>> fitted.predictions[:4, 1].round(1).tolist(), caveats
     ([0.0, 0.5, 0.5, 1.0], ())
@@ -402,7 +492,8 @@ def _out_of_fold(
     wrapped = (Scores,) if raw else ()
     taken = _finite(scores) if raw else scores
     rows = CheckedRows(taken, cases.truth, cases.weights, None, size, *wrapped)
-    rows = replace(rows, folds=folds.by_key)
+    hashes = folds.of_rows if folds.by_key is None else None
+    rows = replace(rows, folds=folds.by_key, hashes=hashes)
     try:
         maps = [rows.fold_maps(calibrator, dealt, folds.clusters) for dealt in folds.numbers]
         each = [rows.mapped(some, dealt) for some, dealt in zip(maps, folds.numbers, strict=True)]
@@ -488,7 +579,7 @@ def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
     >>> from stakes import Problem
     >>> from stakes.evaluation import read_cases
     >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
-    >>> folds = Folds(cases, np.random.default_rng(0))
+    >>> folds = Folds(cases, seed=0)
     >>> tuned_apart(np.array([-2.0, -1.0, 1.0, 2.0] * 5), folds).predictions[:4].tolist()
     [0, 0, 1, 1]
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -131,15 +133,9 @@ class Predictions:
 
 
 def read_predictions(
-    model: str,
-    values: Predicted,
-    cases: Cases,
-    *,
-    posterior_prior: FloatArray | None,
-    calibrator: Calibrator | None,
-    folds: Folds,
+    model: str, values: Predicted, cases: Cases, *, posterior_prior: FloatArray | None
 ) -> Predictions:
-    """Check the predictions of a model and derive everything that its rules need."""
+    """Check the predictions of a model; nothing is fitted to them yet."""
     name, problem = f"models[{model!r}]", cases.problem
     if isinstance(values, Decisions):
         decided = values.read(name, problem.decisions, problem.classes)
@@ -150,38 +146,47 @@ def read_predictions(
                 f"{name} must be posteriors or decisions: raw scores are for two classes, the "
                 f"problem has {problem.n_classes}. State posteriors or decisions."
             )
-        return _of_scores(model, cases.rows(values.read(name)), folds, calibrator)
+        return Predictions(model, SCORES, scores=cases.rows(values.read(name)))
     rows, off_sum = values.normalised(name, problem.classes)
     rows = cases.rows(rows)
     moving, unmoved = _moving(model, rows, posterior_prior, cases)
-    scores = rows[:, 1] if problem.n_classes == 2 else None
-    repaired, unrepaired = recalibrated(
-        model, rows if scores is None else scores, folds, calibrator, raw=False
-    )
     return Predictions(
         model,
         POSTERIORS,
         posteriors=rows,
         moving=moving,
-        scores=scores,
-        fitted=repaired,
+        scores=rows[:, 1] if problem.n_classes == 2 else None,
         off_sum=off_sum,
         named=values.is_named,
         rounding=cases.rows(values.rounding(name, problem.classes)),
-        left_out=(*unmoved, *unrepaired),
+        left_out=unmoved,
     )
 
 
-def _of_scores(
-    model: str, scores: FloatArray, folds: Folds, calibrator: Calibrator | None
-) -> Predictions:
-    """Raw scores: recalibrated where there is a calibrator, else with thresholds of other folds."""
-    problem = folds.cases.problem
-    repaired, lost = recalibrated(model, scores, folds, calibrator, raw=True)
-    if not problem.is_binary and repaired is None:
-        lost = (*lost, no_decision(model, problem))
-    fitted = tuned_apart(scores, folds) if repaired is None else repaired
-    return Predictions(model, SCORES, scores=scores, fitted=fitted, left_out=lost)
+def with_fit(read: Predictions, folds: Folds, calibrator: Calibrator | None) -> Predictions:
+    """The predictions with the rule that is fitted on other folds.
+
+    Posteriors and scores are recalibrated where there is a calibrator; else scores get thresholds.
+    """
+    raw, problem = read.kind == SCORES, folds.cases.problem
+    values = read.posteriors if read.scores is None else read.scores
+    if values is None:
+        return read
+    fitted, lost = recalibrated(read.model, values, folds, calibrator, raw=raw)
+    if raw and fitted is None:
+        if not problem.is_binary:
+            lost = (*lost, no_decision(read.model, problem))
+        fitted = tuned_apart(values, folds)
+    return replace(read, fitted=fitted, left_out=(*read.left_out, *lost))
+
+
+def hashed_columns(predictions: Iterable[Predictions]) -> dict[str, FloatArray | IntArray]:
+    """By model, what the hash of a case takes in; of two classes the second says all."""
+    every = ((each, (each.scores, each.posteriors, each.decided)) for each in predictions)
+    return {
+        each.model: next(values for values in columns if values is not None)
+        for each, columns in every
+    }
 
 
 def _moving(

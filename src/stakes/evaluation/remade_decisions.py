@@ -15,6 +15,7 @@ from stakes.decide import cheapest_decisions, class_ratios
 from stakes.evaluation.beliefs import Worlds
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.folds import Folds
 from stakes.evaluation.information import Remake
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.running_costs import Operation
@@ -71,12 +72,11 @@ class _Dealt:
 
 
 def remake_of(
-    cases: Cases,
     predictions: Sequence[Predictions],
     evidence: Evidence,
     operation: Operation,
     from_prior: FloatArray | None,
-    seed: int,
+    folds: Folds,
 ) -> Remake:
     """A function that remakes Bayes decisions for each world and returns their costs by fold.
 
@@ -85,6 +85,7 @@ def remake_of(
     posteriors also stay as they came, in a column of their own. Every case is charged what it would
     cost in that world. Today's decisions, and what their model costs to run, come first.
     """
+    cases = folds.cases
     start = cases.shares if from_prior is None else from_prior
     running = operation.running_costs
     models = {model.model: model for model in predictions}
@@ -100,7 +101,7 @@ def remake_of(
         return models[rule.model].decisions(rule, cases.charges), running.get(rule.model, 0.0)
 
     def remade(worlds: Worlds, names: Sequence[str]) -> FloatArray:
-        dealt = _dealt(cases, np.random.default_rng([seed, 3]))
+        dealt = _dealt(folds)
         # Where the prior is the same in all worlds, posteriors that came for it need no move.
         drawn = bool(np.abs(worlds.prior - cases.prior).max() > 0)
         sources = list(_sources(cases, predictions, running, start, drawn))
@@ -117,19 +118,17 @@ def remake_of(
     return Remake(remade, cases.n_rows)
 
 
-def _dealt(cases: Cases, rng: np.random.Generator) -> _Dealt:
+def _dealt(folds: Folds) -> _Dealt:
     """Cases dealt into folds that hold as much of every class; clusters stay together."""
-    n = cases.truth.size
-    owners = None if cases.clusters is None else cases.clusters.codes
-    if owners is not None:
-        size = int(owners.max(initial=-1)) + 1
-        return _Dealt(cases, rng.permutation(size)[owners] % _FOLDS, min(size, _FOLDS))
-    order = rng.permutation(n)
-    if cases.problem.prior is not None:  # else how many cases each class has is chance, too
-        order = order[np.argsort(cases.truth[order], kind="stable")]
-    folds = np.empty(n, dtype=np.intp)
-    folds[order] = np.arange(n) % _FOLDS
-    return _Dealt(cases, folds, min(n, _FOLDS))
+    cases, hashes = folds.cases, folds.hashes("worth of information")
+    # Without a stated prior, how many cases each class has is chance, too.
+    strata = [cases.truth] * (cases.problem.prior is not None and cases.clusters is None)
+    order = np.lexsort((hashes, *strata))
+    number = np.empty(hashes.size, dtype=np.intp)
+    number[order] = np.arange(hashes.size) % _FOLDS
+    if cases.clusters is not None:
+        number = number[cases.clusters.codes]
+    return _Dealt(cases, number, min(hashes.size, _FOLDS))
 
 
 def _sources(

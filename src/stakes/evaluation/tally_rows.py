@@ -73,7 +73,7 @@ def evidence_of(
 ) -> Evidence:
     """Tally the cases and the predictions of every model; prices of limits need the folds."""
     problem = cases.problem
-    folds = Folds(cases, np.random.default_rng(0)) if folds is None else folds
+    folds = Folds(cases, seed=0) if folds is None else folds
     models = tuple(_tallies(model, cases) for model in predictions)
     listed = [
         (model, rule)
@@ -206,7 +206,7 @@ def decided_by_rules(
     >>> cases = read_cases([0, 1, 1], Problem.zero_one(2), None, None, None)
     >>> model = Predictions("net", "decisions", decided=np.array([0, 1, 0]))
     >>> listed = [(model, DecisionRule("net", "as decided"))]
-    >>> decided, caveats = decided_by_rules(listed, cases, Folds(cases, np.random.default_rng(0)))
+    >>> decided, caveats = decided_by_rules(listed, cases, Folds(cases, seed=0))
     >>> decided[0].codes, caveats
     (array([0, 1, 0]), [])
     """
