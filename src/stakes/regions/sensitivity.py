@@ -212,6 +212,7 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
 
 
 def _prior(counts: Counts, problem: Problem) -> FloatArray:
+    _check.require("problem", problem, Problem)
     _check.no_leading_axes("models", counts.leading, remedy="Index one group.")
     return problem.prior_or(counts.shares)
 
@@ -306,6 +307,7 @@ def nearest_first(margins: Sequence[Margin]) -> list[Margin]:
     >>> [margin.what for margin in nearest_first([prior, cost])]
     ['cost of review for legit', 'prior of fraud']
     """
+    _check.list_of("margins", margins, Margin)
     costs = [abs(margin.value) for margin in margins if not margin.is_prior]
     largest = max(costs, default=1.0) or 1.0
 
