@@ -340,6 +340,7 @@ def special() -> dict[str, dict[str, Any]]:
         "regions.CostProportion": {},
         "regions.CostRatio": {},
         "report.Report.from_json": {"text": report().to_json()},
+        "report.ModelQuality.table_of": {"rule": "Bayes decisions"},
         "report.Report.rule": {"system": report().systems[0].name},
         "report.Report.system": {"name": report().systems[0].name},
         "inference.refit_covariance": {"sums": np.ones((2, 2, 1)), "weights": [1.0, 1.0]},

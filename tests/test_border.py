@@ -6,11 +6,10 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Mapping
 from decimal import Decimal
 from itertools import count
 from types import SimpleNamespace
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -30,14 +29,15 @@ from stakes import (
     ranking,
     scoring,
 )
-from stakes._check import FloatArray, call_guard, refuse_mixed
-from stakes._check.call_guard import _blame_arrays
+from stakes._check import mapping_of, refuse_mixed, require, shapes
+from stakes._check.kinds import _MADE_BY
 from stakes._check.plain_kinds import a_label
 from stakes.curves import DetectionErrorTradeoff
 from stakes.evaluation.evaluate_rows import memory_bytes
 from stakes.evaluation.slice_costs import _refuse_measurements
 from stakes.inference import profile_interval
 from stakes.limits import coverage_of
+from stakes.thresholds import Method
 
 TWO_BY_THREE = Problem(
     [[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["approve", "review", "block"]
@@ -650,20 +650,28 @@ def test_arguments_that_are_missing_or_unknown_are_not_blamed_on_arrays():
         called(hardness, hardness, mas=hardness)
 
 
-def _of_two(first: FloatArray, second: FloatArray) -> None:
-    """Takes arrays that another room has checked."""
-
-
 @pytest.mark.parametrize(
-    ("second", "words"),
+    ("layout", "first", "second"),
     [
-        (np.zeros(3), "first and second must be arrays of shapes that _of_two is made for"),
-        (None, "first must be an array of the shape that _of_two is made for"),
+        ("n k, k", np.zeros((2, 3)), np.zeros(2)),
+        ("n k, k", np.zeros(2), np.zeros(2)),
+        ("… k, 3", np.zeros((2, 3)), np.zeros(2)),
+        ("… n k, k", np.zeros(2), np.zeros(2)),
+        ("K …, k", np.zeros((0, 2)), np.zeros(2)),
     ],
 )
-def test_arrays_that_a_function_fails_with_are_refused_by_their_names(second, words):
-    with pytest.raises(InputError, match=f"^{words}; first has \\(2,\\)"):
-        _blame_arrays(_of_two, (np.zeros(2),), {"second": second}, ValueError("shapes"))
+def test_arrays_whose_shapes_do_not_go_together_are_refused_by_their_names(layout, first, second):
+    with pytest.raises(
+        InputError, match=r"^first and second must be arrays of shapes .* first has"
+    ):
+        shapes(layout, first=first, second=second)
+
+
+def test_arrays_whose_shapes_go_together_pass_and_none_is_left_out():
+    rows = np.zeros((4, 2))
+    shapes("n k, k m, n", rows=rows, costs=np.zeros((2, 3)), mass=None)
+    shapes("… k, k", many=np.zeros((5, 4, 2)), one=rows[0])
+    shapes("n …, n", many=rows, one=rows[:, 0])
 
 
 def test_memory_is_that_of_the_limit_where_the_machine_does_not_say(monkeypatch):
@@ -740,33 +748,19 @@ ROOMS = [
 PUBLIC = {name: getattr(room, name) for room in ROOMS for name in getattr(room, "__all__", ())}
 
 
-def _kinds() -> set[type]:
-    """The classes of the library that public functions ask for."""
-    functions = [inspect.unwrap(member) for member in PUBLIC.values() if inspect.isfunction(member)]
-    hints = [{**call_guard._hints(function), "return": None} for function in functions]
-    parts = [part for each in hints for hint in each.values() for part in call_guard._parts(hint)]
-    kinds = [get_args(part)[-1] if get_args(part) else part for part in parts]
-    return {kind for kind in kinds if isinstance(kind, type) and call_guard._is_ours(kind)}
-
-
-def test_what_a_function_makes_is_not_advised_to_be_constructed():
-    kinds = [kind for kind in _kinds() if list(call_guard._makers(kind))]
-    assert len(kinds) > 10
-    for kind in kinds:
-        with pytest.raises(InputError) as caught:
-            call_guard._refuse("value", 3, kind)
-        assert f"such as {kind.__name__}(…)" not in str(caught.value)
+def test_an_entry_of_another_kind_is_refused_by_its_place_with_how_one_is_made():
     curves = {"a": ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])}
     refuses(
-        lambda: call_guard._each("curves", curves, DetectionErrorTradeoff, Mapping),
-        r"\['a'\] must be a DetectionErrorTradeoff; got ScoreTable.* "
-        r"stakes\.curves\.detection_error_tradeoff\(table\) makes one\.$",
+        lambda: mapping_of("curves", curves, DetectionErrorTradeoff),
+        r"^curves\['a'\] must be a DetectionErrorTradeoff; got ScoreTable.* "
+        r"detection_error_tradeoff\(table\) makes one\.$",
     )
+    refuses(lambda: require("method", stakes.ScoreDriven, Method), r"Write ScoreDriven\(\)\.$")
 
 
 def test_whatever_a_remedy_names_is_public():
-    for kind, remedy in call_guard._MADE_BY.items():
-        assert kind in PUBLIC
+    for kind, remedy in _MADE_BY.items():
+        assert kind in {**PUBLIC, "str": str}
         for call in re.findall(r"([\w.]+)\(", remedy):
             owner, _, method = call.rpartition(".")
             holder = PUBLIC[owner] if owner else SimpleNamespace(**PUBLIC)

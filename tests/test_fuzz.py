@@ -15,7 +15,7 @@ from fuzz_calls import Call, all_calls, call_of, left_out, public, rooms
 from fuzz_functions import Mine, functions_of, strange_functions
 from fuzz_representations import differences
 from fuzz_shapes import handed_calls, shape_leaks, shapes
-from stakes import InputError, measures
+from stakes import InputError
 
 
 @pytest.fixture(autouse=True)
@@ -110,19 +110,6 @@ def test_what_another_shape_breaks_is_a_leak():
     count, leaks = shape_leaks([Call("summing", _summing, {"x": x, "y": x.T}, ())], fault)
     assert count == 2 * len(shapes(x))
     assert any("summing(x) a column less: ValueError" in leak for leak in leaks)
-
-
-def test_a_failure_of_a_call_that_the_library_makes_is_no_mistake_of_the_caller():
-    sums, bad = np.ones((2, 2, 1)), np.ones((3, 3))
-    with pytest.raises(
-        InputError, match=r"^sums and coefficients must be .* \(3, 3\).* help\("
-    ) as told:
-        measures.term_cost(sums, bad, None)
-    assert isinstance(told.value.__cause__, ValueError)
-    inside = {"__name__": "stakes.somewhere", "term_cost": measures.term_cost}
-    with pytest.raises(ValueError) as mistake:  # noqa: PT011, it is numpy's
-        eval("term_cost(sums, bad, None)", inside, {"sums": sums, "bad": bad})
-    assert not isinstance(mistake.value, InputError)
 
 
 def test_a_run_keeps_to_its_time_and_says_how_far_it_is(monkeypatch, capsys):

@@ -16,6 +16,7 @@ from stakes.errors import InputError
 __all__ = [
     "TO_JSON",
     "check_target",
+    "checked_path",
     "checksum",
     "discard_unfinished",
     "format_fault",
@@ -35,11 +36,22 @@ _STREAM = re.compile(r"/dev/(std(in|out|err)|fd/[^/]+)|/proc/.+/fd/[^/]+")
 _UNFINISHED: set[Path] = set()  # files and folders that no run may leave behind
 
 
-def check_target(path: str | Path) -> Path:
-    """The path, after a check that it can be written: better now than after hours of work."""
+def checked_path(path: object) -> str | os.PathLike[str]:
+    """The path; what is none, and an empty text, are refused."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(
+            f"path must be text or a path; got {type(path).__name__}. "
+            f"Pass a str or a pathlib.Path.",
+            argument="path",
+        )
     if not str(path):
         raise InputError("path must be the name of a file; it is empty. Name one.")
-    target = Path(path)
+    return path
+
+
+def check_target(path: str | Path) -> Path:
+    """The path, after a check that it can be written: better now than after hours of work."""
+    target = Path(checked_path(path))
     try:
         target.stat()
     except FileNotFoundError:
@@ -150,9 +162,9 @@ def discard_unfinished() -> None:
 # JSON --------------------------------------------------------------------------------------------
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a file; pipes are refused, since reading one may block forever."""
-    file = Path(path)  # raises a TypeError if it is no path
+    file = Path(path)
     if file.exists() and not file.is_file():
         raise OSError("it is a folder, a pipe or a device")
     return file.read_text(encoding="utf-8")
@@ -163,14 +175,16 @@ def text_of(name: str, source: object, what: str) -> str:
     if isinstance(source, str) and source.lstrip().startswith("{"):
         return source
     try:
+        if not isinstance(source, str | os.PathLike):
+            raise ValueError("it is neither text nor a path")
         if source == "":
             raise FileNotFoundError("it is empty")
-        return read_text(source)  # type: ignore[arg-type]
+        return read_text(source)
     except OSError as error:
         fault = error.strerror or str(error)
     except UnicodeDecodeError:
         fault = "it is not text in UTF-8"
-    except (TypeError, ValueError) as error:  # no path at all
+    except ValueError as error:  # no path at all, or a name that no file can have
         fault = str(error)
     shown = str(source) if isinstance(source, Path) else source
     raise InputError(

@@ -17,6 +17,7 @@ def square(counts: Counts) -> FloatArray:
 
     Decisions answer classes by label, else by position; other tables are refused.
     """
+    _check.require("counts", counts, Counts)
     if counts.n_classes != counts.n_decisions:
         raise InputError(
             f"counts must have one decision for every class, in the same order; it has "

@@ -122,7 +122,9 @@ def remembered(function: Callable[[V], T]) -> Callable[[V], T]:
         if len(values) + len(named) != 1 or not named.keys() <= {parameter}:
             return function(*values, **named)  # which says what is wrong
         (value,) = values or named.values()
-        memory = vars(value)
+        memory = getattr(value, "__dict__", None)
+        if memory is None:
+            return function(value)  # likewise
         if name not in memory:
             memory[name] = function(value)
         result: T = memory[name]

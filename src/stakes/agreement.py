@@ -146,6 +146,7 @@ def association_matrix(counts: Counts, *, mean: float) -> FloatArray:
            [0.113, 0.436, 0.501],
            [0.462, 0.112, 0.466]])
     """
+    _check.require("counts", counts, Counts)
     return _associations(counts.values, mean)
 
 
@@ -352,6 +353,7 @@ def cramers_phi(counts: Counts) -> Numbers:
     >>> float(cramers_phi(Counts([[5, 6, 2], [2, 8, 11], [8, 2, 10]])).round(9))
     0.3252513
     """
+    _check.require("counts", counts, Counts)
     values = counts.values
     joint = ratio(values, np.asarray(counts.n_cases)[..., None, None])
     rows, columns = joint.sum(axis=-1, keepdims=True), joint.sum(axis=-2, keepdims=True)
@@ -425,6 +427,7 @@ def pairwise(metric: Callable[[Counts], Numbers], counts: Counts) -> FloatArray:
            [0.27 ,   nan, 0.265],
            [0.243, 0.265,   nan]])
     """
+    _check.a_function("metric", metric)
     values = square(counts)
     size = counts.n_classes
     first, second = np.nonzero(~np.eye(size, dtype=bool))
@@ -472,6 +475,3 @@ def all_against_all(
     table = pairwise(metric, counts)
     pairs = ~np.eye(counts.n_classes, dtype=bool)
     return power_mean(table[..., pairs], _order("average", average))
-
-
-_check.guard(__name__)

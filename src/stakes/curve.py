@@ -195,6 +195,10 @@ class Curve(Value):
         >>> Curve([0, 1], [[0, 0, 3]]).integral(0, 0.5)
         0.125
         """
+        if low is not None:
+            _check.one_number("low", low)
+        if high is not None:
+            _check.one_number("high", high)
         first, last = self.domain
         low, high = float(first if low is None else low), float(last if high is None else high)
         if not first <= low <= high <= last:
@@ -230,6 +234,7 @@ class Curve(Value):
         >>> Curve([0, 0.5, 1], [[0, 0.4], [0.3, -0.6]]).expectation(Point(0.5))
         0.3
         """
+        _check.require("distribution", distribution, Moments)
         if np.any(self.coefficients[:, 3] != 0):
             raise InputError(
                 "expectation needs pieces that are constant, linear or quadratic; this curve has "
@@ -375,6 +380,7 @@ class Curve(Value):
 
     def _minus(self, other: Curve) -> Curve:
         """Difference in which coefficients that differ only by rounding cancel."""
+        _check.require("other", other, Curve)
         knots = _merged_knots(self, other)
         mine, theirs = self._at_knots(knots), other._at_knots(knots)
         # Equal curves on different knots differ by rounding, which must not make a crossing.
@@ -432,6 +438,3 @@ def _merged_knots(first: Curve, second: Curve) -> FloatArray:
     start = any(curve.knots[0] == curve.knots[1] == low for curve in (first, second))
     end = any(curve.knots[-2] == curve.knots[-1] == high for curve in (first, second))
     return np.concatenate([[low] * (1 + start), inner, [high] * (1 + end)])
-
-
-_check.guard(__name__)

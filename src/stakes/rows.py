@@ -376,6 +376,3 @@ def _is_fraction(entry: object) -> bool:
     if isinstance(entry, Decimal):
         return entry.is_finite() and 0 < entry < 1
     return isinstance(entry, float | np.floating) and bool(0 < entry < 1)
-
-
-_check.guard(__name__)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check.kinds import FloatArray, frozen
+from stakes._check.kinds import FloatArray, IntArray, described, frozen
 from stakes._check.numbers import HEAVIEST, LIGHTEST, non_negative
 from stakes.errors import InputError
 
@@ -59,6 +60,75 @@ def same_length(**arrays: npt.NDArray[Any]) -> int:
                 f"Pass one entry for every case in both."
             )
     return first[1]
+
+
+def shapes(layout: str, **arrays: Any) -> None:
+    """Refuse arrays whose shapes do not go together; a letter stands for one length.
+
+    A capital letter is at least one, and … stands for any axes. None is left out.
+
+    >>> shapes("n k, k M", rows=np.ones((5, 2)), costs=np.ones((3, 2)))
+    Traceback (most recent call last):
+    stakes.errors.InputError: rows and costs must be arrays of shapes (n, k) and (k, M); rows has \
+(5, 2), costs has (3, 2). Pass arrays that go together.
+    """
+    try:
+        if _go_together(layout, tuple([a if a is None else a.shape for a in arrays.values()])):
+            return
+    except AttributeError:
+        name, other = next(
+            (n, a) for n, a in arrays.items() if not (a is None or hasattr(a, "shape"))
+        )
+        raise InputError(
+            f"{name} must be an array of numbers; got {described(other)}. "
+            f"Pass np.asarray(…) of it.",
+            argument=name,
+        ) from None
+    raise _misshapen(layout, arrays)
+
+
+@lru_cache(maxsize=1024)  # inner functions meet the same shapes again and again
+def _go_together(layout: str, of_each: tuple[tuple[int, ...] | None, ...]) -> bool:
+    known: dict[str, int] = {}
+    for part, shape in zip(layout.split(", "), of_each, strict=True):
+        axes = part.split()
+        if shape is None:
+            continue
+        if "…" in axes:
+            n_free = len(shape) - len(axes) + 1
+            shape = shape[max(n_free, 0) :] if axes[0] == "…" else shape[: len(axes) - 1]
+            axes.remove("…")
+        if len(axes) != len(shape) or not all(
+            length == (int(axis) if axis.isdigit() else known.setdefault(axis, length))
+            and (length > 0 or not axis.isupper())
+            for axis, length in zip(axes, shape, strict=True)
+        ):
+            return False
+    return True
+
+
+def _misshapen(layout: str, arrays: dict[str, Any]) -> InputError:
+    passed = [(name, array) for name, array in arrays.items() if array is not None]
+    wanted = [f"({part.replace(' ', ', ')})" for part in layout.split(", ")]
+    wanted = [
+        part for part, array in zip(wanted, arrays.values(), strict=True) if array is not None
+    ]
+    evidence = ", ".join(f"{name} has {array.shape}" for name, array in passed)
+    return InputError(
+        f"{' and '.join(name for name, _ in passed)} must be arrays of shapes "
+        f"{' and '.join(wanted)}; {evidence}. Pass arrays that go together.",
+        argument=passed[0][0],
+    )
+
+
+def known_places(name: str, codes: IntArray, size: int) -> None:
+    """Refuse positions that do not exist."""
+    if codes.max(initial=0) >= size:
+        raise InputError(
+            f"{name} must hold positions below {size}; the largest is {codes.max()}. Pass arrays "
+            f"that have all classes and decisions.",
+            argument=name,
+        )
 
 
 def weights(name: str, values: object, n: int, *, of: str = "y_true") -> FloatArray:

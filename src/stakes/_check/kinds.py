@@ -22,6 +22,48 @@ BoolArray = npt.NDArray[np.bool_]
 Numbers = FloatArray | Any
 Label = str | int | bool
 Labels = tuple[Label, ...]
+# How one comes by values of the library, which messages advise.
+_MADE_BY = {
+    "Axis": "Pass one, such as CostProportion().",
+    "Band": "consistency_band(table, bins, …) makes one.",
+    "Binning": "Write EqualWidth(10), EqualMass(10) or HullBins().",
+    "CalibrationMap": "Fit one with stakes.calibration.",
+    "Calibrator": "Write Isotonic(), Affine() or another.",
+    "Comparison": "compare_costs and related functions make one.",
+    "Contenders": "contenders(joint, problem) makes one.",
+    "Counts": "Counts(table) wraps a table, Counts.from_decisions makes one of rows.",
+    "Curve": "cost_curve and related functions make one, as does Curve(knots, coefficients).",
+    "Estimate": "bootstrap and the functions delta_… make one.",
+    "JointCounts": "JointCounts.from_decisions(y_true, models, problem) makes one of rows.",
+    "JointScores": "JointScores.from_scores(y_true, models) makes one of rows.",
+    "LossMoments": "LossMoments.from_losses(y_true, losses) makes one of rows.",
+    "Metric": "Wrap it: Gain(measure) where higher is better, Loss(measure) where lower is.",
+    "Origin": "Take that of another rule, or None.",
+    "PricedLimits": "Call price_limits(posteriors, problem).",
+    "Problem": "Write Problem(costs), rows being classes.",
+    "Regions": "cheapest_regions makes them.",
+    "Report": "Write evaluate(y_true, models, problem).",
+    "Rule": "Report.rule() makes one, and Rule.from_json(text) reads one.",
+    "ScoreTable": "ScoreTable.from_scores(y_true, scores) makes one of rows.",
+    "StraightAxis": "Write CostProportion(…), CostRatio(…) or Prior(…); on other axes curves may "
+    "cross several times: call cheapest_regions.",
+    "BestThreshold": "best_threshold(table, problem) makes one.",
+    "CapacityCurve": "capacity_curve(posteriors, problem, decision) makes one.",
+    "CoverageCurve": "coverage_curve(posteriors, problem) makes one.",
+    "DecisionCurve": "decision_curve(table) makes one.",
+    "DetectionErrorTradeoff": "detection_error_tradeoff(table) makes one.",
+    "Disagreement": "disagreement(models, problem, metrics) makes one.",
+    "Distribution": "Write Uniform(), Beta(2, 2) or another.",
+    "Limit": "Write Limit.share(…) or Limit.rate(…).",
+    "Margin": "sensitivity(tally, problem) makes them.",
+    "Method": "Write ScoreDriven(), Optimal() or another.",
+    "PrecisionRecall": "precision_recall(table) makes one.",
+    "Reliability": "reliability(table, bins) makes one.",
+    "ScoreScale": "Write Probabilities() or LogOdds().",
+    "str": "Write it in quotes.",
+}
+# Protocols, and the class that a message names in their place: the usual one that satisfies them.
+_KNOWN_AS = {"Answering": "Problem", "Labelled": "Problem", "Moments": "Distribution"}
 _MOST_ROWS = 10**9  # entries of a range that are read; numpy would list any number of them
 
 
@@ -181,27 +223,66 @@ def writable(name: str, text: str, what: str = "text") -> str:
     return text
 
 
-def require(
-    name: str, value: object, kind: type, remedy: str, *, known_as: str | None = None
-) -> None:
+def require(name: str, value: object, kind: type, remedy: str = "") -> None:
     """Refuse what is not an instance of this class; the message says if the class was passed.
 
-    A protocol is called by the name of the class that usually satisfies it, `known_as`.
+    A protocol is met by what has all its attributes. It is called by the name of the class that
+    usually satisfies it, and the remedy says how one comes by such a value.
     """
-    if known_as is None and isinstance(value, kind):
+    is_contract = getattr(kind, "_is_protocol", False)
+    if _answers(kind, value) if is_contract else isinstance(value, kind):
         return
+    known = _KNOWN_AS.get(kind.__name__, kind.__name__)
+    remedy = remedy or _MADE_BY.get(known, "Pass one.")
     evidence = described(value)
     if isinstance(value, type):
         evidence = _cut(f"the class {value.__name__}")
-        if _is_subclass(value, kind) and _needs_nothing(value):
+        if not is_contract and issubclass(value, kind) and _needs_nothing(value):
             remedy = f"Write {value.__name__}()."
-    known = known_as or kind.__name__
     wanted = known if known.endswith("s") else f"{'an' if known[0] in 'AEIOU' else 'a'} {known}"
     raise InputError(f"{name} must be {wanted}; got {evidence}. {remedy}", argument=name)
 
 
-def _is_subclass(value: type, kind: type) -> bool:
-    return not getattr(kind, "_is_protocol", False) and issubclass(value, kind)
+def mapping_of(name: str, values: Mapping[str, Any], kind: type) -> None:
+    """Refuse anything but a mapping from names to instances of this class."""
+    known = _KNOWN_AS.get(kind.__name__, kind.__name__)
+    if not isinstance(values, Mapping):
+        raise InputError(
+            f"{name} must be a mapping from name to {known}; got {described(values)}. "
+            f"Write {{name: {known}, …}}.",
+            argument=name,
+        )
+    for key, value in values.items():
+        require(f"{name}[{key!r}]", value, kind)
+
+
+def list_of(name: str, values: Sequence[Any], kind: type) -> None:
+    """Refuse anything but a list of instances of this class."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Sequence):
+        known = _KNOWN_AS.get(kind.__name__, kind.__name__)
+        raise InputError(
+            f"{name} must be a list of {known}; got {described(values)}. "
+            f"Pass a list, also of a single one.",
+            argument=name,
+        )
+    for place, value in enumerate(values):
+        require(f"{name}[{place}]", value, kind)
+
+
+def not_empty(name: str, values: Sequence[Any] | Mapping[str, Any]) -> None:
+    """Refuse a collection that holds nothing."""
+    if not values:
+        raise InputError(f"{name} must hold at least one; it is empty. Add one.", argument=name)
+
+
+def _answers(contract: type, value: object) -> bool:
+    """Whether a value has all public attributes of a protocol."""
+    asked = {*vars(contract), *getattr(contract, "__annotations__", {})}
+    return not isinstance(value, type) and all(
+        getattr(value, attribute, None) is not None
+        for attribute in asked
+        if attribute == "__call__" or attribute[0] != "_"
+    )
 
 
 def _needs_nothing(kind: type) -> bool:

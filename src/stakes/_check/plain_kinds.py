@@ -11,7 +11,7 @@ import numpy as np
 
 from stakes._check.kinds import described
 from stakes._check.labels import is_listed
-from stakes._check.numbers import as_float, reals, whole
+from stakes._check.numbers import as_float, reals
 from stakes.errors import InputError
 
 
@@ -31,12 +31,6 @@ def one_number(name: str, value: object) -> None:
         refuse_kind(name, value, "one real number", "Pass a single such number.")
 
 
-def one_whole(name: str, value: object) -> None:
-    """Refuse anything but a single whole number."""
-    if not isinstance(value, int) or abs(value) > 10**15:
-        whole(name, value, low=-(10**15))
-
-
 def real_numbers(name: str, value: object) -> None:
     """Refuse what cannot be read as an array of real numbers."""
     if isinstance(value, float) or (type(value) is np.ndarray and value.dtype.kind in "biuf"):
@@ -44,13 +38,6 @@ def real_numbers(name: str, value: object) -> None:
     array = reals(name, value)
     if np.isnan(array).any() and np.asarray(value).dtype.kind == "O":
         refuse_kind(name, value, "real numbers", "Remove what is missing first.")
-
-
-def an_array(name: str, value: object) -> None:
-    """Refuse anything but an array of numbers; rooms hand these to each other."""
-    real_numbers(name, value)
-    if not isinstance(value, np.ndarray | np.generic):
-        refuse_kind(name, value, "an array of numbers", "Pass np.asarray(…) of it.")
 
 
 def a_pair(name: str, value: object) -> None:
@@ -86,22 +73,11 @@ def _kind(fits: Callable[[Any], bool], wanted: str, remedy: str) -> Callable[[st
     return check
 
 
-an_array_of_integers = _kind(
-    lambda value: isinstance(value, np.ndarray) and value.dtype.kind in "biu",
-    "an array of integers",
-    "Pass np.asarray(…, dtype=int) of it.",
-)
-an_array_of_bools = _kind(
-    lambda value: isinstance(value, np.ndarray) and value.dtype.kind == "b",
-    "an array of booleans",
-    "Pass np.asarray(…, dtype=bool) of it.",
-)
 a_list = _kind(
     lambda value: not isinstance(value, str | bytes) and is_listed(value),
     "a list",
     "Pass a list, also of a single one.",
 )
-a_text = _kind(lambda value: isinstance(value, str), "text", "Write it in quotes.")
 a_path = _kind(
     lambda value: isinstance(value, str | os.PathLike),
     "text or a path",

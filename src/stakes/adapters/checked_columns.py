@@ -128,7 +128,7 @@ _PREFIXES = ("p_", "prob_", "proba_", "score_")  # which say what a column holds
 
 def guess(frame: Any, problem: Problem, y_true: Any, models: Any, *others: Any) -> Columns:
     """The columns that were stated, and guesses for those that are None; see `Columns.guess`."""
-    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    _check.require("problem", problem, Problem)
     if y_true is not None:
         _check.require("y_true", y_true, str, "Columns are named by text.")
     stated = Columns.read_names(y_true or "", {} if models is None else models, *others)

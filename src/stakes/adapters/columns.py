@@ -191,6 +191,7 @@ class Columns:
         dict
             From an argument and a name within it to the column and the labels that it may hold.
         """
+        _check.require("problem", problem, Labelled)
         classes, decisions = problem.classes, problem.decisions
         labels = {("y_true", ""): LabelColumn(self.y_true, "classes", classes, decisions)}
         for name, model in self.models.items():

@@ -151,6 +151,7 @@ def report_frame(report: Report, table: str, library: ModuleType | str | None = 
     >>> report_frame(report, "counts", "pyarrow").column("count").to_pylist()[:4]
     [75.0, 0.0, 0.0, 25.0]
     """
+    _check.require("table", table, str)
     if table not in TABLES:
         near = get_close_matches(str(table), TABLES, n=1)
         remedy = f"Did you mean {near[0]!r}?" if near else "Name a library with library=."

@@ -62,6 +62,8 @@ def labels_found(source: Source, lazy: Lazy, column: str) -> list[str]:
 
 def two_classes_of(texts: Sequence[str], positive: Label | None) -> Labels | None:
     """The labels (negative, positive), as `two_classes` finds them in rows."""
+    if positive is not None:
+        _check.a_label("positive", positive)
     known: dict[str, Label] = dict(group_labels(texts))
     # The classes 0 and 1 may be written as 0.0 and 1.0, or as false and true.
     if positive is None or positive in (0, 1):

@@ -69,6 +69,7 @@ def frame_counts(
     array([[1., 0., 1.],
            [0., 1., 0.]])
     """
+    _check.require("decisions", decisions, str)
     columns = Columns(y_true, {"decisions": Decisions(decisions)}, weights, _listed(by))
     with opened_columns(frame, columns) as source:
         rows = FrameRows.read(source, columns, lambda lazy: problem)
@@ -101,6 +102,7 @@ def frame_scores(
     >>> ScoreTable.from_frame(frame, y_true="y", scores="p")
     ScoreTable of 4 cases, 2 positive, 3 distinct scores from 0.1 to 0.8
     """
+    _check.require("scores", scores, str)
     if bins is not None:
         _check.require("bins", bins, BitGrid, "Write BitGrid(probabilities=True), or None.")
     columns = Columns(y_true, {"scores": Scores(scores)}, weights, _listed(by))

@@ -49,7 +49,7 @@ def report_on(
     **drawing: Any,
 ) -> Report:
     """The report on the predictions in some columns; see `stakes.evaluate_frame`."""
-    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    _check.require("problem", problem, Problem)
     refuse_scale(problem)
     options: dict[str, Any] = {"posterior_prior": posterior_prior, "calibrator": calibrator}
     limit = memory_size(memory_limit)

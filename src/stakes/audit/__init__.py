@@ -12,7 +12,6 @@
 Takes tallies.
 """
 
-from stakes._check import guard
 from stakes.audit.against_yield import AgainstYield, against_yield
 from stakes.audit.compliance import Compliance, Witness, compliance
 from stakes.audit.disagreement import Disagreement, disagreement
@@ -114,5 +113,3 @@ __all__ = [
     "utility_coordinates",
     "wrong_picks",
 ]
-
-guard(__name__)

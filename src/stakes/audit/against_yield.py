@@ -179,6 +179,8 @@ def against_yield(
     >>> points.yields.round(9), points.reversed_chain("F1")
     (array([ 3.5, -3.5]), array([1, 0]))
     """
+    _check.require("counts", counts, Counts)
+    _check.mapping_of("metrics", metrics, Metric)
     names = tuple(map(str, metrics))
     if counts.values.ndim != 3:
         raise InputError(

@@ -173,6 +173,7 @@ def compliance(
     >>> answer.complies, answer.witness is None
     (False, False)
     """
+    _check.require("metric", metric, Metric)
     shape = _read_shape(shape)
     fixed = None if shares is None else _check.prior("shares", shares, tuple(range(shape[0])))
     tables = _random_tables(rng, _TABLES, shape, fixed)
@@ -257,6 +258,7 @@ def _random_tables(
     rng: np.random.Generator, size: int, shape: tuple[int, int], shares: FloatArray | None
 ) -> FloatArray:
     """Tables (size, K, M) of shares of cases, every cell well above zero."""
+    _check.generator(rng)
     n_classes, n_decisions = shape
     rates = rng.dirichlet(np.ones(n_decisions), (size, n_classes))
     # Away from the edges, where derivatives of metrics explode and steps would leave the tables.

@@ -87,6 +87,7 @@ class Disagreement(Value):
         expected cost    2    1    new           0
         F1             0.8  0.7    old           1
         """
+        _check.shapes(f"… {len(models)}", costs=costs)
         shape = (*costs.shape[:-1], len(values), len(models))
         parts = [part for part, _ in values.values()]
         picks = [picked(goodness) for _, goodness in values.values()]
@@ -238,6 +239,7 @@ def disagreement(
     Cohen's kappa        0.24     0.5      B           7
     Fowlkes-Mallows    0.5892  0.7786      B           7
     """
+    _check.mapping_of("metrics", metrics, Metric)
     names = tuple(map(str, metrics))
     labels, tables = read_model_tables(models)
     costs = np.asarray(expected_cost(tables, problem))

@@ -197,6 +197,7 @@ def _linear_weights(metric: Metric, share: FloatArray) -> FloatArray | None:
     It is also None where the metric is constant, because then it ranks nothing.
     """
     # Three points determine a plane; the other four, in general position, must lie on it.
+    _check.require("metric", metric, Metric)
     rates = np.array([[0, 0], [1, 0], [0, 1], [1, 1], [0.75, 0.5], [0.5, 0.875], [0.6, 0.6]])
     tables = np.empty((len(rates), 2, 2))
     for k in range(2):

@@ -84,6 +84,7 @@ class Probabilities(ScoreScale):
     """
 
     def cost_proportion(self, threshold: float) -> float:  # noqa: D102
+        _check.one_number("threshold", threshold)
         return min(max(threshold, 0.0), 1.0)
 
     def refuse(self, scores: FloatArray) -> None:  # noqa: D102
@@ -110,6 +111,7 @@ class LogOdds(ScoreScale):
     """
 
     def cost_proportion(self, threshold: float) -> float:  # noqa: D102
+        _check.one_number("threshold", threshold)
         from scipy.special import expit
 
         return float(expit(float(threshold)))
@@ -361,6 +363,7 @@ def implied_costs(table: ScoreTable, metric: Metric, *, scale: ScoreScale) -> Im
     >>> optimum.bayes.cost_ratio.round(2), optimum.empirical.cost_ratio.round(2)
     (array([0.67, 2.33]), array([0.5, 2. ]))
     """
+    _check.require("metric", metric, Metric)
     cuts = _cuts(table, scale)
     counts = cuts.counts()
     best = np.flatnonzero(picked(metric.goodness(counts)))
@@ -431,6 +434,7 @@ def implied_costs_of_replicates(
     >>> implied_costs_of_replicates(replicates, FAMILIAR["F1"], scale=Probabilities()).threshold
     array([0.2, 0.2])
     """
+    _check.require("replicates", replicates, ScoreTable)
     if replicates.weights.ndim != 3:
         raise InputError(
             f"replicates must have one leading axis; its weights have shape "
@@ -484,6 +488,8 @@ class _Cuts:
 
 def _cuts(table: ScoreTable, scale: ScoreScale) -> _Cuts:
     """The cuts of a table; scores without cases are left out, so that no two cuts are the same."""
+    _check.require("table", table, ScoreTable)
+    _check.require("scale", scale, ScoreScale)
     remedy = "implied_costs_of_replicates reads a leading axis of replicates."
     _check.no_leading_axes("table", table.leading, remedy=remedy)
     occupied = table.weights.sum(axis=-1) > 0

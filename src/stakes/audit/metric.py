@@ -191,6 +191,7 @@ def familiar_metrics(problem: Problem) -> Mapping[str, Metric]:
     >>> len(familiar_metrics(Problem([[0, 3, 25], [180, 8, 0]])))
     0
     """
+    _check.require("problem", problem, Problem)
     if problem.costs.shape == (2, 2):
         return FAMILIAR
     return FAMILIAR_MULTICLASS if problem.answers == problem.classes else {}

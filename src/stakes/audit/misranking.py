@@ -225,7 +225,7 @@ class AssessmentError(Value):
                 f"utilities must be many matrices, of shape (n, K, M); the shape is "
                 f"{np.shape(utilities)}. One matrix is utilities[None]."
             )
-        if not (np.min(utilities) >= 0 and np.max(utilities) <= 1):
+        if not (np.min(utilities, initial=0) >= 0 and np.max(utilities, initial=0) <= 1):
             raise InputError(
                 f"utilities must lie in [0, 1] to be assessed with an error; they run from "
                 f"{np.min(utilities):g} to {np.max(utilities):g}. Use Problem.rescaled first."
@@ -494,6 +494,12 @@ def misranking(
     >>> study.share("10 % error") < study.share("accuracy") < study.share("precision")
     True
     """
+    _check.mapping_of("metrics", metrics, Metric)
+    _check.a_function("utilities", utilities)
+    _check.a_function("class_share", class_share)
+    _check.a_function("rates", rates)
+    if progress is not None:
+        _check.a_function("progress", progress)
     names = tuple(map(str, metrics))
     read_errors("error", error)
     _check.labels("the names of metrics and errors", (*names, *map(str, error)))

@@ -146,6 +146,7 @@ def suitability(metric: Metric, *, n_classes: int, rng: np.random.Generator) -> 
     >>> answer.semi_suitable, answer.holds
     (True, (True, True, True, True, False))
     """
+    _check.require("metric", metric, Metric)
     size = _check.whole("n_classes", n_classes, low=2, high=100)
     tables = _tables(rng, size)
     values = _evaluate(metric, tables)
@@ -179,6 +180,7 @@ def _evaluate(metric: Metric, tables: FloatArray) -> FloatArray:
 
 def _tables(rng: np.random.Generator, size: int) -> FloatArray:
     """Tables (T, K, K) that are likely to be counterexamples; simple ones first."""
+    _check.generator(rng)
     shape = (_RANDOM, size, size)
     sparse = rng.integers(1, 20, shape) * (rng.random(shape) < 0.4)
     skewed = np.floor(np.exp(rng.uniform(0, 9, shape)))

@@ -205,6 +205,7 @@ class UniformUtilities(UtilityDistribution):
 def _uniform_points(rng: np.random.Generator, size: int) -> FloatArray:
     """Points (2, size) of the hexagon: two unit squares, and a third cut into two triangles."""
     # The three parts have equal areas, so that no draw has to be rejected.
+    _check.generator(rng)
     x, y, part = rng.random((3, size))
     np.negative(y, out=y, where=part < 1 / 3)  # the corner x > 0 > y, whose far half …
     beyond = x - y > 1  # … moves to the corner x < 0 < y

@@ -210,6 +210,7 @@ def wrong_picks(
     >>> fate.wrong.round(1)
     array([0.6, 0.5, 0.4])
     """
+    _check.mapping_of("metrics", metrics, Metric)
     names = tuple(map(str, metrics))
     read_errors("errors", errors)
     criteria = (*names, *map(str, errors), "expected costs")
@@ -248,6 +249,7 @@ def _draw_problems(
     observed: Counts,
 ) -> tuple[_Costs, str | None]:
     """One plausible problem for every draw."""
+    _check.generator(rng)
     several = problems(rng, draws) if callable(problems) else problems
     listed = list(several) if isinstance(several, list | tuple) else []
     if not listed or not all(isinstance(problem, Problem) for problem in listed):

@@ -19,7 +19,6 @@ Takes rows, except functions whose name or first argument says that they take a 
 
 from __future__ import annotations
 
-from stakes._check import guard
 from stakes.calibration.affine import Affine, BetaMap, Logistic, Platt, Temperature
 from stakes.calibration.calibration_errors import (
     calibration_error,
@@ -120,5 +119,3 @@ __all__ = [
     "table_cost_of_miscalibration",
     "top_label_table",
 ]
-
-guard(__name__)

@@ -206,6 +206,7 @@ def lowess_distances(scores: FloatArray, weights: FloatArray) -> FloatArray:
     >>> lowess_distances(np.array([0.2, 0.4, 0.6, 0.8]), weights).round(2)
     array([0.1, 0.1, 0.1, 0.1])
     """
+    _check.shapes("s, s 2", scores=scores, weights=weights)
     occupied = weights.sum(axis=1) > 0
     if not occupied.any():
         return np.full(4, np.nan)
@@ -230,6 +231,7 @@ def smooth_curve(table: ScoreTable) -> FloatArray:
     >>> smooth_curve(ScoreTable([0.2, 0.4, 0.6, 0.8], [[9, 1], [7, 3], [5, 5], [3, 7]])).round(2)
     array([0.1, 0.3, 0.5, 0.7])
     """
+    _check.require("table", table, ScoreTable)
     _check.no_leading_axes("table", table.leading, remedy="Index one group.")
     scores, occupied = probability_scores(table), table.weights.sum(axis=1) > 0
     curve = np.full(scores.shape, np.nan)

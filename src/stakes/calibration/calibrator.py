@@ -337,6 +337,7 @@ def log_odds(pairs: FloatArray) -> FloatArray:
     >>> log_odds(np.array([[0.5, 0.5], [0.0, 1.0]]))
     array([ 0., inf])
     """
+    _check.shapes("n 2", pairs=pairs)
     with np.errstate(divide="ignore"):
         log_negative, log_positive = np.log(pairs).T  # in one call: strided columns are slower
     return np.asarray(log_positive - log_negative)

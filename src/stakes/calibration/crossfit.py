@@ -299,6 +299,7 @@ class CheckedRows:
         >>> [each.kind for each in rows.fold_maps(Isotonic(), np.array([0, 1, 0, 1]), None)]
         ['isotonic', 'isotonic']
         """
+        _check.require("calibrator", calibrator, Calibrator)
         folds = np.arange(int(number.max()) + 1)
         return tuple(calibrator._fit_each(self, number != folds[:, None], clusters))
 
@@ -434,6 +435,7 @@ def most_folds(codes: IntArray, clusters: IntArray | None, size: int) -> int:
     >>> most_folds(np.array([0, 0, 1, 1, 1]), None, 2)
     2
     """
+    _check.shapes("n", codes=codes)
     if clusters is None:
         return int(np.bincount(codes, minlength=size).min())
     return min(len(np.unique(clusters[codes == k])) for k in range(size))
@@ -462,6 +464,7 @@ def fold_numbers(
     >>> fold_numbers(np.array([0, 0, 1, 1]), 2, rng=np.random.default_rng(0)).shape
     (4,)
     """
+    _check.shapes("n", codes=codes)
     count = _check.whole("folds", folds, low=2)
     n_clusters = codes.size if clusters is None else int(clusters.max(initial=-1)) + 1
     if count > n_clusters:

@@ -303,6 +303,7 @@ def table_cost_of_miscalibration(table: ScoreTable, problem: Problem) -> CostOfM
     >>> float(costs.actual.round(4)), float(costs.optimal.round(4))
     (0.4, 0.4)
     """
+    _check.require("table", table, ScoreTable)
     _require_two(problem)
     weighted = table if problem.prior is None else table.with_prior(problem.prior)
     scores = np.broadcast_to(probability_scores(table), table.weights.shape[:-1])
@@ -347,6 +348,7 @@ def cost_of_miscalibration(
     >>> float(costs.actual), float(costs.recalibrated)
     (1.0, 0.75)
     """
+    _check.require("problem", problem, Problem)
     _check.aligned(y_true=y_true, posteriors=posteriors, recalibrated=recalibrated, weights=weights)
     truth = _check.codes("y_true", y_true, problem.classes)
     weight = _check.weights("weights", weights, truth.size)
@@ -365,6 +367,7 @@ def cost_of_miscalibration(
 
 
 def _require_two(problem: Problem) -> None:
+    _check.require("problem", problem, Problem)
     if problem.n_classes != 2:
         raise InputError(
             f"problem must have two classes to meet a ScoreTable; it has {problem.n_classes}. "

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._check import BoolArray, FloatArray, IntArray, shapes
 from stakes.calibration.fitting import (
     CONSTANT_RANGE,
     NEAR,
@@ -224,6 +224,7 @@ def coefficient_variances(
     >>> coefficient_variances(design, residual, np.ones(4), np.ones((1, 1)), owner=None)
     array([1.])
     """
+    shapes("D N, N, N, D P", design=design, residual=residual, weights=weights, at=at)
     covariances = [_covariance(design, residual, weights, owner=None)]
     if owner is not None:
         covariances[0] = covariances[0] * (np.sum(weights**2) / np.sum(weights))

@@ -208,6 +208,7 @@ def encoded_map(part: CalibrationMap) -> dict[str, Any]:
     >>> encoded_map(Isotonic().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]))["kind"]
     'isotonic'
     """
+    _check.require("part", part, CalibrationMap)
     body = {field.name: _plain(getattr(part, field.name)) for field in fields(part)}
     return {"kind": part.kind, **body}
 

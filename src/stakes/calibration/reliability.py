@@ -205,6 +205,7 @@ def confidence_band(
     >>> type(band).__name__
     'Band'
     """
+    _check.generator(rng)
     occupied = _whole_cases(table, bins)
     pooled = bin_sums(occupied, bins)
     # Half a case of each class is added; otherwise a bin of one class would have a band of width 0.
@@ -266,6 +267,7 @@ def _resampled(
 ) -> FloatArray:
     """Numbers of positives at each score, (count, S)."""
     # One uniform number for each case is several times faster than a binomial draw of one.
+    _check.generator(rng)
     if (mass == 1).all():
         return (rng.random((count, mass.size)) < chances).astype(np.float64)
     drawn = rng.binomial(mass.astype(np.int64), chances, size=(count, mass.size))

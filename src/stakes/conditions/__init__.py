@@ -7,7 +7,6 @@ distribution is about (hernandez-orallo, section 2.2). Conversion functions turn
 and net benefit into expected cost or relative economic value and back.
 """
 
-from stakes._check import guard
 from stakes.conditions.condition import (
     Condition,
     CostProportions,
@@ -51,5 +50,3 @@ __all__ = [
     "relative_value_from_net_benefit",
     "skew_from_cost_proportion",
 ]
-
-guard(__name__)

@@ -104,6 +104,7 @@ class CostProportions(Condition):
         >>> CostProportions.of(Problem.binary(false_alarm=1, miss=9)).distribution
         Point(value=0.1)
         """
+        _check.require("problem", problem, Problem)
         if not 0 <= problem.threshold <= 1:
             raise InputError(
                 f"problem must weigh false alarms against misses; its threshold is "
@@ -181,6 +182,7 @@ class Skews(Condition):
     @classmethod
     def population(cls, table: ScoreTable) -> ScoreTable:
         """Return the table with equal class shares."""
+        _check.require("table", table, ScoreTable)
         return table.with_prior([0.5, 0.5])
 
 

@@ -158,6 +158,7 @@ class Uniform(Distribution):
         return area
 
     def upper_moment(self, low: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        _check.real_numbers("low", low)
         left = np.clip(low, self.low, self.high)
         area = np.asarray(self.high - left)
         area *= (1 - left) + (1 - self.high)
@@ -260,6 +261,7 @@ class Beta(Distribution):
         return np.asarray(factor * (betainc(p, q, more) - betainc(p, q, less)))
 
     def upper_moment(self, low: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        _check.real_numbers("low", low)
         from scipy.special import betaincc
 
         share = self.b / (self.a + self.b)
@@ -290,6 +292,7 @@ class _Atoms(Distribution):
         return np.asarray(below[last] - below[first])
 
     def upper_moment(self, low: npt.ArrayLike) -> FloatArray:
+        _check.real_numbers("low", low)
         values, probabilities = self._atoms()
         above = np.append(running_sum((probabilities * (1 - values))[::-1])[::-1], 0.0)
         return np.asarray(above[np.searchsorted(values, low, side="left")] / probabilities.sum())
@@ -326,6 +329,7 @@ class Point(Distribution):
         return np.asarray(np.where(inside, self.value**order, 0.0))
 
     def upper_moment(self, low: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        _check.real_numbers("low", low)
         return np.asarray(np.where(np.asarray(low) <= self.value, 1 - self.value, 0.0))
 
 
@@ -484,6 +488,7 @@ class Truncated(Distribution):
         return np.clip(inside, left**order * mass, right**order * mass) / self._mass
 
     def upper_moment(self, low: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        _check.real_numbers("low", low)
         top = np.nextafter(self.high, np.inf)
         moment = self.distribution.upper_moment
         return (moment(np.clip(low, self.low, top)) - moment(top)) / self._mass
@@ -530,6 +535,7 @@ class Continuous(Distribution):
         >>> round(float(Continuous(stats.beta(2, 2)).moment(1, 0, 1)), 9)
         0.5
         """
+        _check.real_numbers("low", low)
         from scipy.integrate import quad_vec
 
         left, right = np.broadcast_arrays(np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0))

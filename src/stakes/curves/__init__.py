@@ -8,7 +8,6 @@ is the expected loss of its method under uniform conditions.
 Takes tallies.
 """
 
-from stakes._check import guard
 from stakes.curves.bayes_error import BayesErrorPlot, BayesErrorRate, bayes_error_plot
 from stakes.curves.cost_curves import (
     CostLines,
@@ -60,5 +59,3 @@ __all__ = [
     "rate_driven_curve",
     "roc_curve",
 ]
-
-guard(__name__)

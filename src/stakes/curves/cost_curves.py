@@ -53,6 +53,7 @@ def cost_curve(table: ScoreTable, method: Method, over: Condition | type[Conditi
     >>> cost_curve(table, RateUniform(), CostProportions).integral()
     0.375
     """
+    _check.require("method", method, Method)
     return method.loss_curve(table, over)
 
 
@@ -204,6 +205,7 @@ def cost_lines(table: ScoreTable, over: Condition | type[Condition]) -> CostLine
     >>> lines.at_zero.tolist(), lines.at_one.tolist()
     ([0.0, 0.0, 0.5, 0.5, 1.0], [1.0, 0.5, 0.5, 0.0, 0.0])
     """
+    _check.require("table", table, ScoreTable)
     population = population_of(table, over)
     above = weights_above(population.weights)
     totals = above[..., :1, :]
@@ -275,6 +277,7 @@ def coverage_curve(table: ScoreTable, problem: Problem) -> CoverageCurve:
 
 def _rows(table: ScoreTable, problem: Problem) -> tuple[FloatArray, IntArray, FloatArray]:
     """Scores, classes and weights of a table as rows, one for each score and class."""
+    _check.require("problem", problem, Problem)
     if problem.n_classes != 2:
         raise InputError(
             f"problem must have two classes, those of table; it has {problem.n_classes}. "

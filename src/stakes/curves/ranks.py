@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray
+from stakes._check import FloatArray, require
 from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.ranking import Roc, roc, roc_hull, single, weights_above
@@ -123,6 +123,7 @@ def precision_recall(table: ScoreTable) -> PrecisionRecall:
     >>> curve.precision.round(3).tolist(), curve.recall.tolist()
     ([0.5, 0.667, 1.0, nan], [1.0, 1.0, 0.5, 0.0])
     """
+    require("table", table, ScoreTable)
     above = weights_above(table.weights)
     return PrecisionRecall._trusted(
         thresholds=table.thresholds,
@@ -177,6 +178,7 @@ def detection_error_tradeoff(table: ScoreTable) -> DetectionErrorTradeoff:
     >>> curve.miss_rate.tolist(), curve.miss_probit.tolist()
     ([0.0, 0.0, 0.5, 1.0], [-inf, -inf, 0.0, inf])
     """
+    require("table", table, ScoreTable)
     from scipy.special import ndtri
 
     above = weights_above(table.weights)
@@ -263,6 +265,7 @@ def lift(table: ScoreTable) -> Lift:
     >>> lift(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])).lift.round(3).tolist()
     [1.0, 1.333, 2.0, nan]
     """
+    require("table", table, ScoreTable)
     above = weights_above(table.weights)
     cases = above[..., 0] + above[..., 1]
     rate = ratio(cases, cases[..., :1])

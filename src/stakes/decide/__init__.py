@@ -6,7 +6,6 @@ to another one.
 Takes rows.
 """
 
-from stakes._check import guard
 from stakes.decide.bayes_rows import (
     MOST_WHOLE,
     ROUNDING,
@@ -56,5 +55,3 @@ __all__ = [
     "shift_prior",
     "tie_slack",
 ]
-
-guard(__name__)

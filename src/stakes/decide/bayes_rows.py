@@ -74,6 +74,7 @@ def mean_costs(rows: FloatArray, costs: FloatArray | CaseCosts) -> FloatArray:
     >>> mean_costs(np.array([[0.9, 0.1]]), np.array([[0.0, 1.0], [5.0, 0.0]]))
     array([[0.5, 0.9]])
     """
+    _check.shapes("n K, K M", rows=rows, costs=costs)
     if not isinstance(costs, CaseCosts):
         return np.asarray(rows @ costs)
     expected = np.empty((len(rows), costs.shape[1]))
@@ -110,6 +111,7 @@ def cheapest_decisions(
     >>> cheapest_decisions(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[0.0, 1.0], [5.0, 0.0]]))
     array([0, 1])
     """
+    _check.shapes("n K, K M", rows=rows, costs=costs)
     chosen = np.empty(len(rows), dtype=np.intp)
     if isinstance(costs, CaseCosts):
         for block, costs_of_block in costs.blocks():
@@ -178,6 +180,7 @@ def regrets(costs: FloatArray) -> FloatArray:
     array([[  0.,   3.],
            [172.,   0.]])
     """
+    _check.shapes("… M", costs=costs)
     return np.asarray(costs - costs.min(axis=-1, keepdims=True))
 
 
@@ -200,6 +203,7 @@ def tie_slack(costs: FloatArray) -> FloatArray:
     >>> tie_slack(np.array([[0.0, 1.0], [9.0, 0.0]])) < 1e-14
     array([ True,  True])
     """
+    _check.shapes("K M …", costs=costs)
     cheapest = costs.min(axis=1, keepdims=True)
     largest, least = (_rounded_size(table).max(axis=0) for table in (costs, cheapest))
     regret = (costs - cheapest).sum(axis=0)
@@ -249,6 +253,7 @@ def expected_costs(
     array([[1. , 0.8],
            [4.5, 0.1]])
     """
+    _check.require("problem", problem, Problem)
     _check.aligned(posteriors=posteriors, data=data)
     rows = read_posteriors("posteriors", posteriors, problem.classes)
     return mean_costs(rows, costs_of_cases(rows, problem, data, case_costs))
@@ -357,6 +362,7 @@ def refuse_limits(problem: Problem) -> None:
     --------
     >>> refuse_limits(Problem.zero_one(2))
     """
+    _check.require("problem", problem, Problem)
     if problem.limits:
         raise InputError(
             f"problem must have no limits here; it has {str(problem.limits[0])!r}, which the "
@@ -393,6 +399,7 @@ def reachable_decisions(problem: Problem) -> BoolArray:
     >>> reachable_decisions(Problem([[0, 10, 2], [5, 0, 2]], decisions=["go", "stop", "ask"]))
     array([ True,  True,  True])
     """
+    _check.require("problem", problem, Problem)
     regret = regrets(problem.costs)
     regret = regret / (regret.max() or 1.0)
     reached = (regret == 0).any(axis=0)

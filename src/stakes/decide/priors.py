@@ -156,6 +156,7 @@ def class_ratios(old: FloatArray, new: FloatArray) -> FloatArray:
     >>> class_ratios(np.array([0.5, 0.5]), np.array([0.9, 0.1]))
     array([1.8, 0.2])
     """
+    _check.shapes("k, k", old=old, new=new)
     with np.errstate(over="ignore"):
         ratios = np.divide(new, old, out=np.zeros(old.size), where=old > 0)
     return np.minimum(ratios, _LARGEST)
@@ -179,6 +180,7 @@ def moved_rows(rows: FloatArray, old: FloatArray, new: FloatArray) -> FloatArray
     >>> moved_rows(np.array([[0.5, 0.5]]), np.array([0.5, 0.5]), np.array([0.9, 0.1]))
     array([[0.9, 0.1]])
     """
+    _check.shapes("n k, k, k", rows=rows, old=old, new=new)
     scaled = rows * class_ratios(old, new)
     with np.errstate(invalid="ignore"):
         return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))

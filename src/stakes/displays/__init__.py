@@ -6,7 +6,6 @@ intervals, and the figure says so. Needs the extra ``plot``, and ``frames`` for 
 is not imported.
 """
 
-from stakes._check import guard
 from stakes.displays.capacity_displays import CapacityDisplay, CoverageDisplay
 from stakes.displays.cost_displays import (
     BrierCurveDisplay,
@@ -38,5 +37,3 @@ __all__ = [
     "ReliabilityDisplay",
     "SystemCostsDisplay",
 ]
-
-guard(__name__)

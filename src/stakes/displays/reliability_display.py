@@ -203,6 +203,8 @@ def _tenths(end: float) -> Binning:
 
 
 def _refuse_unfit(bins: Binning | None) -> None:
+    if bins is not None:
+        _check.require("bins", bins, Binning)
     if bins is not None and bins.follow_classes:
         raise InputError(
             f"bins must not depend on the classes, because their intervals would not hold; got "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from stakes._check import require
 from stakes._text import always, in_unit
 from stakes._value import record
 from stakes.displays.display import Display, level_text
@@ -66,6 +67,7 @@ class SystemCostsDisplay(Display):
         >>> SystemCostsDisplay.from_report(report).columns()["cost"].tolist()
         [0.0, 0.25, 0.75, 2.25]
         """
+        require("report", report, Report)
         every = [*report.systems, *([report.no_model] if report.no_model else [])]
         costs = [system.cost.value for system in every]
         order = np.argsort(np.where(np.isnan(costs), np.inf, costs), kind="stable")
@@ -91,6 +93,7 @@ class SystemCostsDisplay(Display):
         ...     [0, 0, 0, 1] * 25, {"new": [0.02, 0.05, 0.3, 0.6] * 25}, problem, calibrator=None)
         SystemCostsDisplay of new; draw it with plot()
         """
+        require("problem", problem, Problem)
         if isinstance(models, dict):
             models = {name: towards(of, problem.classes[-1]) for name, of in models.items()}
         return cls.from_report(evaluate(y_true, models, problem, **options))

@@ -135,6 +135,7 @@ class CostByThresholdDisplay(CurvesDisplay):
 
 
 def _refuse_other_problems(problem: Problem) -> None:
+    _check.require("problem", problem, Problem)
     if (problem.n_classes, problem.n_decisions) != (2, 2):
         raise InputError(
             f"problem must have two classes and two decisions, for a threshold to decide; it "

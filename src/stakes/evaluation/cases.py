@@ -318,6 +318,7 @@ def refuse_scale(problem: Problem) -> None:
     ...     print(str(error).partition("; ")[2])
     the largest is 9e+99, of decision 0 in class 1. Choose a larger unit.
     """
+    _check.require("problem", problem, Problem)
     if problem.columns:
         return
     sizes = np.abs(problem.costs)

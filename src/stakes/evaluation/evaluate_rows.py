@@ -162,7 +162,7 @@ def evaluate(
     >>> print(evaluate(y, proba, problem).caveats[0].kind)
     ranks backwards
     """
-    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    _check.require("problem", problem, Problem)
     if calibrator is not None:
         _check.require("calibrator", calibrator, Calibrator, "Write Isotonic(), or None for none.")
     refuse_needless(data, problem)

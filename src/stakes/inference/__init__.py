@@ -11,7 +11,6 @@ replicates. Models are compared on the same cases: `compare_costs`, `compare_pro
 Takes tallies.
 """
 
-from stakes._check import guard
 from stakes.inference.bootstrap import (
     bootstrap,
     bootstrap_bca,
@@ -240,5 +239,3 @@ __all__ = [
     "wilson_rates",
     "with_blind",
 ]
-
-guard(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stakes._check import FloatArray, Numbers
+from stakes._check import FloatArray, Numbers, a_function, require, shapes
 from stakes.errors import InputError
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised, spread
@@ -70,6 +70,9 @@ def bootstrap(
     ...                 replicates=2000, rng=np.random.default_rng(7)))
     0.5216 (95% 0.3786 to 0.6638, 2000 bootstrap replicates of all cases)
     """
+    a_function("measure", measure)
+    if problem is not None:
+        require("problem", problem, Problem)
     of_tally, chosen = of_problem(measure, problem), _scheme(scheme, tally, problem)
     value, values = _replicates(of_tally, tally, chosen, replicates, rng)
     return estimate_of(value, values, intervals_of(of_tally, tally, chosen, rng), chosen)
@@ -109,6 +112,7 @@ def bootstrap_bca(
     ...                     replicates=2000, rng=np.random.default_rng(7)))
     0.9661 (95% 0.959 to 0.9725, 2000 bootstrap replicates of all cases)
     """
+    a_function("measure", measure)
     of_tally, chosen = of_problem(measure, problem), _scheme(scheme, tally, problem)
     value, values = _replicates(of_tally, tally, chosen, replicates, rng)
     deleted = jackknife(of_tally, tally, scheme=chosen, rng=rng)
@@ -155,6 +159,8 @@ def bootstrap_t(
     >>> print(bootstrap_t(auc, auc_error, table, replicates=999, rng=np.random.default_rng(7)))
     0.8784 (95% 0.7812 to 0.9296, 999 studentised bootstrap replicates of all cases)
     """
+    a_function("measure", measure)
+    a_function("standard_error", standard_error)
 
     def both(resampled: T) -> FloatArray:
         """Value and standard error of one tally, on a new last axis."""
@@ -208,6 +214,7 @@ def estimate_of(
     >>> print(estimate_of(np.array(2.0), np.array([1.0, 2.0, 3.0, np.nan]), Percentile()))
     2 (95% 1 to 3, 4 bootstrap replicates, 1 of them undefined)
     """
+    shapes("r …", replicates=replicates)
     method = f"{len(replicates)} bootstrap replicates"
     if scheme is not None:
         method = f"{method} {scheme.words}"
@@ -293,6 +300,7 @@ def pooled_runs(table: ScoreTable) -> ScoreTable:
            [1., 0.],
            [0., 2.]])
     """
+    require("table", table, ScoreTable)
     occupied = (table.weights > 0).reshape(-1, *table.weights.shape[-2:])
     holds = np.asarray(occupied.any(axis=0))
     kind = holds[:, 0] + 2 * holds[:, 1]

@@ -303,6 +303,7 @@ def compare_costs(
     ('new', [0.0, 1.0])
     """
     refuse_groups(joint, scheme)
+    _check.require("problem", problem, Problem)
     return compare(
         joint_costs, joint, joint.models, problem, replicates=replicates, rng=rng, scheme=scheme
     )
@@ -330,6 +331,7 @@ def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
     >>> delta_compare_costs(joint, problem).names
     ('old', 'new')
     """
+    _check.require("problem", problem, Problem)
     refuse_groups(joint, AllCases())
     whole_cells(joint)
     truth, decided = joint.cells[:, 0], joint.cells[:, 1:]
@@ -341,6 +343,7 @@ def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
 
 def refuse_groups(joint: JointCounts, scheme: Scheme | None) -> None:
     """Refuse leading axes other than clusters: a comparison is about one set of cases."""
+    _check.require("joint", joint, JointCounts)
     axes = joint.leading
     clusters = joint.has_clusters if scheme is None else checked_scheme(scheme).of_clusters
     if axes and not (clusters and len(axes) == 1):
@@ -375,6 +378,7 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
     >>> print(compare_losses(moments, prior=None).difference("new", "old"))
     -0.75 (95% -1.983 to 0.4831, delta method)
     """
+    _check.require("moments", moments, LossMoments)
     remedy = "Index one, or for clusters that were drawn as a whole call compare."
     _check.no_leading_axes("moments", moments.leading, remedy=remedy)
     _refuse_fractions(moments)
@@ -447,6 +451,7 @@ def p_value(estimate: Estimate, *, null: float) -> FloatArray:
     >>> float(p_value(estimate, null=0).round(4))
     0.0455
     """
+    _check.require("estimate", estimate, Estimate)
     distance = np.abs(estimate.value - _check.number("null", null))
     undefined = np.full(distance.shape, np.nan)
     error = estimate.standard_error

@@ -135,6 +135,7 @@ def leaving_points(
     >>> points.round(2).tolist()
     [0.3]
     """
+    _check.shapes(f"{len(joint.models)} {len(joint.decisions)}", reachable=reachable)
     level = _check.level(level)
     points = np.array([np.sign(move.end - move.start) * np.inf for move in moves])
     for stated in (False, True):

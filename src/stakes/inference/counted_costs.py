@@ -27,6 +27,7 @@ from stakes.inference.supports import (
     pair_support,
     sampled_cells,
 )
+from stakes.inference.tally_checks import refuse_other_labels
 from stakes.inference.weight_strata import WeightStrata, summed
 from stakes.measures import normalized_cost
 from stakes.problem import Problem
@@ -230,7 +231,7 @@ def system_costs(
     >>> round(costs.saving("new").value, 2), costs.possible
     (0.05, ('new', 'always 0'))
     """
-    _check.same_names("joint and problem", joint, problem)
+    refuse_other_labels(joint, problem)
     base = float(problem.costs.min())
     above = _above(base, problem)
     shares = problem.prior_or(joint.pooled().shares)

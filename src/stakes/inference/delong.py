@@ -67,6 +67,7 @@ def auc_error(table: ScoreTable) -> FloatArray:
 
 def _area_and_error(table: ScoreTable) -> tuple[FloatArray, FloatArray]:
     """The area under the ROC curve and its standard error, (…)."""
+    _check.require("table", table, ScoreTable)
     counts = np.asarray(table.class_weights)
     below, scatter = np.zeros(counts.shape), np.zeros(counts.shape)
     # The mean placement of either class is the area.
@@ -112,6 +113,7 @@ def delong_auc(table: ScoreTable) -> Estimate:
     >>> print(delong_auc(table).with_intervals(Logit()).interval(0.95))
     95% 0.4466 to 0.7804
     """
+    _check.require("table", table, ScoreTable)
     whole_cells(table)
     value, error = _area_and_error(table)
     return Estimate(value, error, np.empty((0, *value.shape)), Normal(), "DeLong")
@@ -138,6 +140,7 @@ def delong(scores: JointScores) -> Comparison:
     >>> print(delong(joint).difference("a", "b"))
     -0.05125 (95% -0.2772 to 0.1747, DeLong)
     """
+    _check.require("scores", scores, JointScores)
     whole_cells(scores)
     _check.no_leading_axes("scores", scores.leading)
     tables = [scores.table(model) for model in scores.models]

@@ -16,7 +16,7 @@ from stakes._arithmetic import ratio, weighted_sum
 from stakes._check import FloatArray, Numbers
 from stakes.inference.estimate import Estimate
 from stakes.inference.intervals import Normal, Wilson
-from stakes.inference.tally_checks import whole_cells
+from stakes.inference.tally_checks import refuse_other_labels, whole_cells
 from stakes.measures import (
     decision_rates,
     expected_cost,
@@ -74,7 +74,7 @@ def joint_costs(joint: JointCounts, problem: Problem) -> FloatArray:
 
 def _cell_costs(joint: JointCounts, problem: Problem) -> tuple[FloatArray, FloatArray]:
     """The class of each cell as zeros and a one, (C, K), and what every model's costs, (C, J)."""
-    _check.same_names("joint and problem", joint, problem)
+    refuse_other_labels(joint, problem)
     truth, decided = joint.cells[:, 0], joint.cells[:, 1:]
     of_class = (truth[:, None] == np.arange(len(joint.classes))).astype(np.float64)
     return of_class, problem.costs[truth[:, None], decided]
@@ -202,6 +202,7 @@ def delta_expected_cost(counts: Counts, problem: Problem) -> Estimate:
     >>> print(delta_expected_cost(Counts([[2680, 72], [23, 28]]), problem))
     0.1898 (95% 0.1228 to 0.2568, delta method)
     """
+    _check.require("counts", counts, Counts)
     whole_cells(counts)
     return _normal(expected_cost(counts, problem), expected_cost_error(counts, problem))
 
@@ -231,6 +232,7 @@ def normalized_cost_error(counts: Counts, problem: Problem) -> FloatArray:
     >>> float(normalized_cost_error(Counts([[80, 20], [3, 7]]), problem).round(3))
     0.169
     """
+    _check.require("problem", problem, Problem)
     regret = problem.regret()
     prior = prior_of(counts, problem)
     naive = naive_cost(counts, regret)
@@ -265,6 +267,7 @@ def delta_normalized_cost(counts: Counts, problem: Problem) -> Estimate:
     >>> print(delta_normalized_cost(Counts([[2680, 72], [23, 28]]), problem))
     0.5216 (95% 0.3827 to 0.6605, delta method)
     """
+    _check.require("counts", counts, Counts)
     whole_cells(counts)
     return _normal(normalized_cost(counts, problem), normalized_cost_error(counts, problem))
 
@@ -314,6 +317,7 @@ def delta_rates(counts: Counts) -> Estimate:
     array([[0.8, 0.2],
            [0.3, 0.7]])
     """
+    _check.require("counts", counts, Counts)
     whole_cells(counts)
     return _normal(decision_rates(counts), rate_error(counts))
 
@@ -335,6 +339,7 @@ def wilson_rates(counts: Counts) -> Estimate:
     >>> float(hits.low[1, 1].round(3)), float(hits.high[1, 1].round(3))
     (0.414, 0.677)
     """
+    _check.require("counts", counts, Counts)
     whole_cells(counts)
     rates = decision_rates(counts)
     per_class = np.broadcast_to(counts.values.sum(axis=-1, keepdims=True), rates.shape)

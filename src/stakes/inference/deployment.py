@@ -58,6 +58,7 @@ class Dirichlet(Value):
 
     def __call__(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Draw `size` priors, of shape (size, K)."""
+        _check.generator(rng)
         return rng.dirichlet(self.cases, size=_check.draws("size", size, low=0))
 
 
@@ -94,6 +95,7 @@ def uncertain_problems(
     >>> [float(problem.prior[1].round(4)) for problem in problems]
     [0.0059, 0.0072]
     """
+    _check.require("problem", problem, Problem)
     count = _check.draws("draws", draws, low=2)
     _check.generator(rng)
     for name, sampler in (("prior", prior), ("costs", costs)):
@@ -166,6 +168,7 @@ def bootstrap_problems(
     >>> print(bootstrap_problems(expected_cost, counts, belief, replicates=2000, rng=rng))
     0.208... (95% 0.04... to 0.5..., 2000 bootstrap replicates within classes, 500 problems)
     """
+    _check.a_function("measure", measure)
     checked = _checked_problems(problems)
     scheme = scheme_of(tally, checked[0]) if scheme is None else scheme
     count = checked_replicates(scheme, replicates, rng)
@@ -244,7 +247,7 @@ def compare_problems(
 
 def _checked_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
     """The problems, after a check that there is at least one and nothing else."""
-    listed = () if isinstance(problems, Problem) else tuple(problems)
+    listed = tuple(problems) if isinstance(problems, Sequence) else ()
     wrong = [type(problem).__name__ for problem in listed if not isinstance(problem, Problem)]
     if not listed or wrong:
         evidence = f"one of them is {wrong[0]}" if wrong else "there is none"

@@ -6,7 +6,7 @@ from dataclasses import field
 
 import numpy as np
 
-from stakes._check import BoolArray, FloatArray
+from stakes._check import BoolArray, FloatArray, shapes
 from stakes._value import record
 from stakes.errors import InputError
 from stakes.inference.estimate import Estimate, IntervalType
@@ -76,6 +76,9 @@ def wilson_bounds(
     >>> float(low.round(3)), float(high.round(3))
     (0.699, 0.972)
     """
+    shapes("…, …", rate=rate, n_cases=n_cases)
+    if not isinstance(threshold, float):
+        shapes("…", threshold=threshold)
     with np.errstate(invalid="ignore"):
         centre = (n_cases * rate + threshold / 2) / (n_cases + threshold)
         square = threshold * (n_cases * rate * (1 - rate) + threshold / 4)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._check import BoolArray, FloatArray, IntArray, a_function
 from stakes._value import Value, record
 from stakes.inference.schemes import Clusters, Scheme, checked_replicates
 from stakes.inference.tally_checks import (
@@ -193,6 +193,7 @@ def _values(
     measure: Measure[T], tally: T, without: Iterator[FloatArray], times: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Measures (D, …) with something left out, and how often each counts, broadcast to them."""
+    a_function("measure", measure)
     reduced = cells_of(tally).with_cell_weights
     shape = numbers(measure(tally)).shape
     measured = [carried(measure(reduced(block)), len(block), shape) for block in without]

@@ -247,6 +247,7 @@ def ratio_bounds(
     >>> round(low, 2), round(high, 2)
     (0.15, 4.16)
     """
+    _check.shapes(f"{sample.truth.size}, {sample.possible.perfect.size}", above=above, below=below)
     unit, highest = sample.mean(below[: above.size]), sample.largest(below)
     if np.isnan(unit) or not (highest * sample.shares).any():
         return np.nan, np.nan

@@ -119,6 +119,7 @@ def mcnemar(
     >>> float(test.exact_p.round(4)), float(test.mid_p.round(4))
     (0.0923, 0.0574)
     """
+    _check.require("joint", joint, JointCounts)
     whole_cells(joint)
     answered = _answered(joint, problem)
     wrong = [
@@ -135,6 +136,8 @@ def mcnemar(
 
 def _answered(joint: JointCounts, problem: Problem | None) -> IntArray:
     """Position of the class that each decision answers, (M,)."""
+    if problem is not None:
+        _check.require("problem", problem, Problem)
     answers = _check.answers(joint.classes, joint.decisions)
     if problem is not None:
         _check.same_names("joint and problem", joint, problem)

@@ -179,6 +179,7 @@ def max_t(
 
 def _chosen_pairs(comparison: Comparison, pairs: object) -> tuple[tuple[Label, Label], ...]:
     """All pairs of the models, or those that were passed."""
+    _check.require("comparison", comparison, Comparison)
     if len(comparison.names) < 2:
         raise InputError(
             f"comparison must hold at least two models; it holds {comparison.names}. Compare "

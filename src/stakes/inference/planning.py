@@ -122,6 +122,7 @@ def _reach(estimate: Estimate, level: float, power: float) -> FloatArray:
 
 
 def _quantile(estimate: Estimate, share: float) -> FloatArray:
+    _check.require("estimate", estimate, Estimate)
     return student_quantile(estimate.intervals.effective_count(estimate.value.shape), share)
 
 

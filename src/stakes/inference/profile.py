@@ -98,6 +98,7 @@ def profile_interval(
             tally, problem, only, reachable=reachable, squares=squares, scheme=scheme
         ).of_quantity(0)
     else:
+        _check.require("tally", tally, Counts)
         support = cost_support(tally, problem, reachable=reachable, squares=squares, scheme=scheme)
     return _interval(*support_bounds(support, level), level)
 
@@ -156,6 +157,8 @@ def profile_normalized_interval(
     >>> print(profile_normalized_interval(Counts([[95, 5], [0, 0]]), Problem.zero_one(2)))
     95% 1.453 to inf
     """
+    _check.require("problem", problem, Problem)
+    more = _check.reals("estimate", estimate), _check.reals("variance", variance)
     level = _check.level(level)
     added = _check.floats("added", added)
     regret = problem.regret()
@@ -171,7 +174,6 @@ def profile_normalized_interval(
         able = checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
         threshold = profile_threshold(level, cells.most_degrees)
         low, high = normalized_bounds(cells, able, regret.costs, threshold, np.asarray(added))
-    more = np.asarray(estimate), np.asarray(variance)
     return _interval(*widened(more[0], (low, high), threshold, more[1]), level)
 
 
@@ -222,6 +224,7 @@ def profile_threshold(level: float, degrees: FloatArray) -> FloatArray:
     >>> profile_threshold(0.95, np.array([np.inf, 5, 0])).round(2)
     array([3.84, 6.61,  inf])
     """
+    _check.shapes("…", degrees=degrees)
     some = degrees >= 1
     quantile = t_quantile(np.where(some, degrees, 1.0), (1 + level) / 2)
     return np.asarray(np.where(some, quantile, np.inf) ** 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes._arithmetic import ratio
-from stakes._check import BoolArray, FloatArray
+from stakes._check import BoolArray, FloatArray, shapes
 from stakes.inference.effective_cases import effective_factors
 from stakes.inference.schemes import Clusters
 from stakes.inference.supports import sampled_cells
@@ -45,6 +45,7 @@ def effective_counts(
     >>> table[1], float(degrees)
     (array([0.5, 1.5]), inf)
     """
+    shapes(f"… {counts.n_classes} {counts.n_decisions}", values=values)
     cells = sampled_cells(counts, squares, scheme)
     factors = effective_factors(cells, values.reshape(1, -1), None, by_class=True)[..., 0, :]
     shape = (*cells.weights.shape[:-1], counts.n_classes, counts.n_decisions)
@@ -77,6 +78,7 @@ def ratio_of_proportions_bounds(
     >>> float(low.round(2)), float(high.round(2))
     (14.68, 28.86)
     """
+    shapes("… 2, … 2", hits=hits, cases=cases)
     share = ratio(hits, cases)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = np.log(share[..., 0]) - np.log(share[..., 1])

@@ -9,6 +9,7 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.effective_cases import Cells, degrees_of_parts
+from stakes.inference.tally_checks import refuse_other_labels
 from stakes.inference.weight_strata import WeightStrata, checked_squares
 from stakes.problem import Problem
 from stakes.tally import JointCounts
@@ -140,7 +141,7 @@ def cost_errors(
     array([[0.    , 0.0019],
            [0.0019, 0.    ]])
     """
-    _check.same_names("joint and problem", joint, problem)
+    refuse_other_labels(joint, problem)
     if joint.weights.ndim > 2:
         raise InputError(
             f"joint must have no leading axis, or one of clusters; its leading axes are "

@@ -397,6 +397,8 @@ def scheme_of(tally: Tally, problem: Problem | None = None) -> AllCases | Within
     >>> scheme_of(counts, problem), scheme_of(counts, problem.with_prior([0.9, 0.1]))
     (AllCases(), WithinClasses())
     """
+    if problem is not None:
+        _check.require("problem", problem, Problem)
     if checked_tally(tally).has_clusters:
         return Clusters()
     return AllCases() if problem is None or problem.prior is None else WithinClasses()

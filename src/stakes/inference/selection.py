@@ -351,6 +351,7 @@ def cost_spread(problem: Problem) -> float:
     >>> cost_spread(problem), cost_spread(problem.with_prior([0.9, 0.1]))
     (9.0, 1.8)
     """
+    _check.require("problem", problem, Problem)
     spread = np.ptp(problem.costs, axis=1)
     return float(spread.max() if problem.prior is None else problem.prior @ spread)
 
@@ -386,6 +387,7 @@ def with_blind(
            [ True, False],
            [False,  True]])
     """
+    _check.require("joint", joint, JointCounts)
     places = _cheapest_blind(joint, problem, named)
     names = tuple(always(problem.decisions[place]) for place in places)
     constant = np.broadcast_to(places, (len(joint.cells), len(places)))
@@ -399,6 +401,7 @@ def with_blind(
 
 def _cheapest_blind(joint: JointCounts, problem: Problem, named: Label | None) -> IntArray:
     """Positions of the blind decisions that take part, in the order of the problem."""
+    _check.require("problem", problem, Problem)
     if problem.n_decisions <= MOST_BLIND:
         return np.arange(problem.n_decisions)
     weights = joint.weights.reshape(-1, len(joint.cells)).sum(axis=0)

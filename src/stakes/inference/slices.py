@@ -113,6 +113,7 @@ def slices(estimate: Estimate, tally: Tally, *, smallest: float) -> Slices:
     north     90    0.4   0.2982  0.5018
     south     10    0.4  0.07994  0.7201  few cases (6 of class 0, 4 of class 1)
     """
+    _check.require("estimate", estimate, Estimate)
     axes = checked_tally(tally).leading
     if len(axes) != 1 or estimate.value.shape != axes:
         raise InputError(
@@ -152,6 +153,7 @@ def few_of_classes(sizes: FloatArray | IntArray, classes: Labels, smallest: floa
     >>> few_of_classes(np.array([60, 4]), ("healthy", "ill"), 10)
     'few cases (4 of ill)'
     """
+    _check.shapes(f"{len(classes)}", sizes=sizes)
     short = [
         f"{size:.4g} of {label if _is_a_word(label) else f'class {label}'}"
         for size, label in zip(sizes, classes, strict=True)

@@ -17,7 +17,7 @@ from stakes.errors import InputError
 from stakes.inference.effective_cases import Cells, effective_degrees, effective_factors
 from stakes.inference.likelihood import Support
 from stakes.inference.schemes import Clusters
-from stakes.inference.tally_checks import cells_of, whole_cells
+from stakes.inference.tally_checks import cells_of, refuse_other_labels, whole_cells
 from stakes.inference.weight_strata import (
     StratumRule,
     WeightStrata,
@@ -104,6 +104,7 @@ def unchecked_cost_support(
     >>> unchecked_cost_support(counts, costs, None).highest.tolist()
     [9.0]
     """
+    _check.shapes(" ".join(map(str, counts.values.shape[-np.ndim(costs) :])), costs=costs)
     cells = sampled_cells(counts, squares, scheme)
     able = checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
     if prior is None and (strata := known_strata(cells)) is not None:
@@ -160,7 +161,7 @@ def difference_support(
     >>> support.values.tolist(), support.counts.tolist()
     ([[0.0, 1.0]], [[3.0, 1.0]])
     """
-    _check.same_names("joint and problem", joint, problem)
+    refuse_other_labels(joint, problem)
     able = checked_reachable(reachable, (len(joint.models), problem.n_decisions))
     places = _checked_pairs(pairs, len(joint.models))
     return pair_support(

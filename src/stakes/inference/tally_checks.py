@@ -10,7 +10,8 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, Numbers
 from stakes.errors import InputError
-from stakes.tally import CellTally, Tally
+from stakes.problem import Problem
+from stakes.tally import CellTally, JointCounts, Tally
 
 T = TypeVar("T", bound=Tally)
 Measure = Callable[[T], Numbers]
@@ -24,6 +25,13 @@ def checked_tally(tally: T) -> T:
             f"{type(tally).__name__}. Tally the rows first, as Counts.from_decisions does."
         )
     return tally
+
+
+def refuse_other_labels(joint: JointCounts, problem: Problem) -> None:
+    """Refuse what is not joint counts and a problem with the same classes and decisions."""
+    _check.require("joint", joint, JointCounts)
+    _check.require("problem", problem, Problem)
+    _check.same_names("joint and problem", joint, problem)
 
 
 def cells_of(tally: Tally) -> Any:

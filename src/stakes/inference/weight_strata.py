@@ -117,6 +117,7 @@ def stratum_of(weights: FloatArray, distinct: FloatArray) -> IntArray:
     >>> stratum_of(np.array([10.0, 1.0, 10.0]), np.array([1.0, 10.0]))
     array([1, 0, 1])
     """
+    _check.shapes("h", distinct=distinct)
     return np.searchsorted(distinct, weights, side="right") - 1
 
 

@@ -268,6 +268,7 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     >>> probability_cheapest(contenders(joint, Problem.zero_one(2))).round(2).tolist()
     [0.7, 0.3]
     """
+    _check.require("choice", choice, Contenders)
     if np.isnan(choice.standard_errors).any():  # costs or errors are undefined
         return np.full(len(choice.names), np.nan)
     rivals = _widened(choice, choice.errors.among(_rivals(choice, None, None)))
@@ -306,9 +307,13 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
 
 def _rivals(choice: Contenders, against: Label | None, alternative: Label | None) -> Labels:
     """The contenders in their order, without the fixed systems, which must be in the tally."""
+    _check.require("choice", choice, Contenders)
     errors = choice.errors
     for argument, name in (("against", against), ("alternative", alternative)):
-        if name is not None and name not in errors.names:
+        if name is None:
+            continue
+        _check.a_label(argument, name)
+        if name not in errors.names:
             raise InputError(
                 f"{argument} must be a system of the tally, {errors.names}; got {name!r}. "
                 f"with_blind adds the blind decisions."

@@ -3,7 +3,6 @@
 Takes rows.
 """
 
-from stakes._check import guard
 from stakes.limits.batch_counts import keep_counts, read_counts
 from stakes.limits.capacity import (
     CapacityCurve,
@@ -47,5 +46,3 @@ __all__ = [
     "read_counts",
     "refuse_lost",
 ]
-
-guard(__name__)

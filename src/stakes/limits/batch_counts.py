@@ -6,7 +6,7 @@ from math import ceil, floor
 
 import numpy as np
 
-from stakes._check import FloatArray, IntArray, Labels
+from stakes._check import FloatArray, IntArray, Labels, known_places, shapes
 from stakes.errors import InputError
 from stakes.problem import Limit, listed_limits
 
@@ -104,6 +104,8 @@ def keep_counts(
     >>> keep_counts(costs, np.array([0, 1, 1]), {1: (0, 1)})
     array([0, 0, 1])
     """
+    shapes("n M, n", costs=costs, decided=decided)
+    known_places("bounds", np.array([*bounds], dtype=np.intp), costs.shape[1])
     counts = {place: int(np.count_nonzero(decided == place)) for place in bounds}
     if all(low <= counts[place] <= high for place, (low, high) in bounds.items()):
         return decided

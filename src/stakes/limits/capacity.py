@@ -205,6 +205,7 @@ def limited_column(problem: Problem, decision: object) -> int:
     >>> limited_column(Problem([[0, 3], [9, 1]], decisions=["wait", "review"]), "review")
     1
     """
+    _check.require("problem", problem, Problem)
     is_label = isinstance(decision, str | int | np.generic)
     if not is_label or decision not in problem.decisions or problem.n_decisions < 2:
         raise InputError(
@@ -239,6 +240,7 @@ def capacity_of(
     [121.0, 32.0]
     """
     # What a case gets where there is no room: its best decision other than the limited one.
+    _check.shapes("n M, n M, n", expected=expected, charged=charged, mass=mass)
     other_costs = expected.copy()
     other_costs[:, column] = np.inf
     instead = other_costs.argmin(axis=1)
@@ -320,6 +322,7 @@ def coverage_of(hardness: FloatArray, charged: FloatArray, mass: FloatArray) -> 
     >>> curve.break_even_prices.tolist()
     [0.1, 0.2, 0.5]
     """
+    _check.shapes("n, n, n", hardness=hardness, charged=charged, mass=mass)
     mass = mass.reshape(hardness.shape) / mass.sum()
     spent = mass * charged.reshape(hardness.shape)  # which refuses other shapes
     shares, easiness, sums = _grouped(-hardness, mass, spent)
@@ -357,6 +360,7 @@ def coverage_points(
     >>> coverage_points(hardness, mass, mass * hardness)
     ((0.75, 0.1, 0.1), (1.0, 0.2, 0.5))
     """
+    _check.shapes("N, N, N", hardness=hardness, mass=mass, spent=spent)
     step = max(1, hardness.size // _SAMPLE)
     sample, order = hardness[::step], np.argsort(hardness[::step], kind="stable")
     reached = np.cumsum(mass[::step][order])
@@ -392,6 +396,8 @@ def costs_by_class(costs: FloatArray | CaseCosts, truth: IntArray) -> FloatArray
            [9., 0.],
            [9., 0.]])
     """
+    _check.shapes("K M, n", costs=costs, truth=truth)
+    _check.known_places("truth", truth, costs.shape[0])
     if not isinstance(costs, CaseCosts):
         return np.asarray(costs[truth])
     charged = np.empty((truth.size, costs.shape[1]))

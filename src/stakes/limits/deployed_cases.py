@@ -330,6 +330,7 @@ def read_deployed(
     posterior_prior: object,
 ) -> DeployedCases:
     """Check posteriors and move them to the prior of deployment; labels are optional."""
+    _check.require("problem", problem, Problem)
     _check.aligned(posteriors=posteriors, data=data, y_true=y_true, weights=weights)
     wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
     rows = wrapped.read("posteriors", problem.classes)
@@ -383,6 +384,14 @@ def deployed_cases(
     >>> deployed_cases(rows, None, even, rare, mass, costs, None).rows
     array([[0.9, 0.1]])
     """
+    _check.shapes(
+        "n k, k, k, n, n",
+        posteriors=posteriors,
+        from_prior=from_prior,
+        to_prior=to_prior,
+        mass=mass,
+        truth=truth,
+    )
     is_moved = _differ(from_prior, to_prior)
     # Cases that are known to be of a class of prior zero do not count, whatever their posteriors.
     idle = np.zeros(len(mass), dtype=bool) if truth is None else mass == 0
@@ -427,6 +436,7 @@ def refuse_lost(shares: FloatArray, prior: FloatArray, problem: Problem, *, labe
     --------
     >>> refuse_lost(np.array([0.5, 0.5]), np.array([0.9, 0.1]), Problem.zero_one(2), labelled=True)
     """
+    _check.shapes("k, k", shares=shares, prior=prior)
     lost = (shares == 0) & (prior > 0)
     if lost.any():
         label = problem.classes[int(np.argmax(lost))]

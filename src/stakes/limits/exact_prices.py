@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray
+from stakes._check import FloatArray, shapes
 from stakes._value import record
 from stakes.limits.deployed_cases import SHARE_ROUNDING, CountedCases
 from stakes.problem import Limit, infeasible
@@ -80,6 +80,7 @@ def leaving_prices(gains: FloatArray, counted: FloatArray) -> FloatArray:
     >>> leaving_prices(np.array([3.0, 1.0, -1.0]), np.array([0.5, 0.0, 0.0])).tolist()
     [6.0, inf, -inf]
     """
+    shapes("n, n", gains=gains, counted=counted)
     beyond = np.where(gains >= 0, np.inf, -np.inf)
     return np.where(counted > 0, ratio(gains, counted), beyond)
 
@@ -102,6 +103,7 @@ def grouped_breakpoints(falling: FloatArray, weights: FloatArray, span: float) -
     >>> grouped_breakpoints(np.array([6.0, 2.0, 2.0]), np.array([0.2, 0.3, 0.5]), 10.0).reached
     array([0.2, 1. ])
     """
+    shapes("N, N", falling=falling, weights=weights)
     with np.errstate(invalid="ignore"):
         steps = falling[:-1] - falling[1:]
         # The smaller of two neighbours is finite even if the other is infinite.

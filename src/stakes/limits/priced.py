@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._check import BoolArray, FloatArray, IntArray, require, shapes
 from stakes._text import measured, number, percent
 from stakes._value import Value, record
 from stakes.decide import label_array, mean_costs
@@ -212,6 +212,7 @@ def price_limits(
     >>> bool((bayes_decisions(payments, priced.priced) == priced.decisions).all())
     True
     """
+    require("problem", problem, Problem)
     if not problem.limits:
         raise InputError(
             "problem must have limits to be priced; it has none. Write problem.with_limits([…]), "
@@ -285,6 +286,7 @@ def priced_cases(
     >>> fitted.decided.tolist(), fitted.prices.round(1).tolist()
     ([0, 0, 1, 1], [84.5])
     """
+    shapes(f"n K, n, K, K {problem.n_decisions}", rows=rows, mass=mass, prior=prior, costs=costs)
     cells = np.stack(
         [limit.cells(problem.classes, problem.decisions, prior) for limit in problem.limits]
     )
@@ -312,4 +314,5 @@ def plus(costs: FloatArray | CaseCosts, amounts: FloatArray) -> FloatArray | Cas
     array([[0., 5.],
            [9., 3.]])
     """
+    shapes("k m, k m", costs=costs, amounts=amounts)
     return costs.plus(amounts) if isinstance(costs, CaseCosts) else costs + amounts

@@ -7,7 +7,6 @@ Leading axes are carried through; undefined is nan.
 Takes tallies.
 """
 
-from stakes._check import guard
 from stakes.measures.confusion import (
     abstention_rate,
     accuracy,
@@ -97,5 +96,3 @@ __all__ = [
     "utility_yield",
     "weighted_kappa",
 ]
-
-guard(__name__)

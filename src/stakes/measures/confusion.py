@@ -15,7 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray, Label, Numbers, number, probabilities, unwrapped
+from stakes._check import (
+    FloatArray,
+    Label,
+    Numbers,
+    a_label,
+    number,
+    probabilities,
+    require,
+    unwrapped,
+)
 from stakes._square import diagonal, elsewhere, off_diagonal, scaled, square
 from stakes.errors import InputError
 from stakes.measures.cost import decision_rates, expected_cost, prior_of
@@ -179,6 +188,7 @@ def abstention_rate(counts: Counts, *, decision: Label = "abstain") -> Numbers:
     >>> float(abstention_rate(counts))
     0.25
     """
+    require("counts", counts, Counts)
     return ratio(counts.values[..., _column(counts, decision)].sum(axis=-1), counts.n_cases)
 
 
@@ -202,12 +212,14 @@ def coverage(counts: Counts, *, decision: Label = "abstain") -> Numbers:
     >>> float(coverage(counts))
     0.75
     """
+    require("counts", counts, Counts)
     decided = np.delete(counts.values, _column(counts, decision), axis=-1)
     return ratio(decided.sum(axis=(-2, -1)), counts.n_cases)
 
 
 def _column(counts: Counts, decision: Label) -> int:
     """The position of the decision among the decisions of the counts."""
+    a_label("decision", decision)
     if counts.decisions is None or decision not in counts.decisions:
         known = f"are {counts.decisions}" if counts.decisions else "have no labels"
         raise InputError(
@@ -758,6 +770,7 @@ def diagnostic_odds_ratio(counts: Counts) -> FloatArray:
 
 def _shares(counts: Counts) -> FloatArray:
     """Cells of a table of two classes and two decisions, as shares of its cases."""
+    require("counts", counts, Counts)
     if counts.values.shape[-2:] != (2, 2):
         raise InputError(
             f"counts must have two classes and two decisions, the second ones positive; it has "

@@ -22,6 +22,8 @@ from stakes.tally import Counts
 
 def _refuse_mismatch(counts: Counts, problem: Problem) -> None:
     """Refuse counts and a problem whose classes or decisions differ."""
+    _check.require("counts", counts, Counts)
+    _check.require("problem", problem, Problem)
     if counts.values.shape[-2:] != problem.costs.shape:
         raise InputError(
             f"counts and problem must have the same classes and decisions; counts are "
@@ -73,6 +75,7 @@ def decision_rates(counts: Counts) -> FloatArray:
     array([[0.8 , 0.2 , 0.  ],
            [0.25, 0.25, 0.5 ]])
     """
+    _check.require("counts", counts, Counts)
     return ratio(counts.values, counts.values.sum(axis=-1, keepdims=True))
 
 
@@ -224,6 +227,7 @@ def normalized_cost(counts: Counts, problem: Problem) -> Numbers:
     >>> float(normalized_cost(finley, Problem.zero_one(2)).round(2))
     1.86
     """
+    _check.require("problem", problem, Problem)
     regret = problem.regret()  # its zeros are exact, so no tolerance is needed below
     return unwrapped(ratio(expected_cost(counts, regret), naive_cost(counts, regret)))
 
@@ -326,6 +330,7 @@ def term_cost(sums: FloatArray, coefficients: FloatArray, prior: FloatArray | No
     >>> float(term_cost(sums, np.array([[[0, 0], [5, 0.02]], [[0, 1], [0, 0]]]), None).round(3))
     7.067
     """
+    _check.shapes("… K M T, K M T, K", sums=sums, coefficients=coefficients, prior=prior)
     mass = sums[..., 0].sum(axis=-1)
     shares = ratio(mass, mass.sum(axis=-1, keepdims=True)) if prior is None else prior
     per_class = ratio(np.einsum("...kdt,kdt->...k", sums, coefficients), mass)
@@ -348,5 +353,6 @@ def constant_sums(sums: FloatArray) -> FloatArray:
     >>> constant_sums(np.ones((2, 3, 1))).shape
     (3, 2, 3, 1)
     """
+    _check.shapes("k m t", sums=sums)
     chosen = np.eye(sums.shape[1])[:, None, :, None]
     return np.asarray(chosen * sums.sum(axis=1, keepdims=True))

@@ -8,7 +8,6 @@ expects this convention can use them. Lower is better unless the name says other
 Takes rows.
 """
 
-from stakes._check import guard
 from stakes.metrics.calibration_tables import calibration_table
 from stakes.metrics.clinical_tables import clinical_table
 from stakes.metrics.metric_rows import MetricRow, MetricTable
@@ -31,5 +30,3 @@ __all__ = [
     "normalized_cost",
     "utility_yield",
 ]
-
-guard(__name__)

@@ -134,6 +134,7 @@ def clinical_table(
 
 
 def _checked_threshold(problem: Problem) -> float:
+    _check.require("problem", problem, Problem)
     if problem.costs.shape != (2, 2):
         raise InputError(
             f"problem must have two classes and two decisions, the second of each positive; it has "

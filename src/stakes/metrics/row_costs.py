@@ -49,6 +49,7 @@ def expected_cost(
     >>> expected_cost([0, 0, 1, 1], [0, 1, 1, 0], problem=problem)
     2.5
     """
+    _check.require("problem", problem, Problem)
     costs = problem.charged(data, case_costs)
     if costs is None:
         counts = _counts(y_true, y_pred, problem, sample_weight)
@@ -89,6 +90,7 @@ def normalized_cost(
     >>> normalized_cost([0, 0, 1], [0, 0, 0], problem=Problem.zero_one(2))
     1.0
     """
+    _check.require("problem", problem, Problem)
     costs = problem.charged(data, case_costs)
     if costs is None:
         counts = _counts(y_true, y_pred, problem, sample_weight)

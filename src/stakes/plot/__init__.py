@@ -6,7 +6,6 @@ makes a new figure outside pyplot's global state, so that ``plot.roc(...).figure
 works anywhere. Needs the extra ``plot``.
 """
 
-from stakes._check import guard
 from stakes.plot._style import MOST_BANDS, short_names
 from stakes.plot.band_plots import (
     BandedLine,
@@ -61,5 +60,3 @@ __all__ = [
     "short_names",
     "utility_hexagon",
 ]
-
-guard(__name__, beforehand=True)  # matplotlib has errors and warnings of its own

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stakes._check import FloatArray, described
+from stakes._check import FloatArray, a_list, described, whole
 from stakes._value import record
 from stakes.errors import InputError, extra
 
@@ -92,6 +92,8 @@ def short_names(names: Iterable[object], room: int = 28) -> list[str]:
     >>> short_names(["forest of the second year, tuned", "tree of the second year, tuned"], 24)
     ['forest of the second…', 'tree of the second…']
     """
+    a_list("names", names)
+    room = whole("room", room, low=1)
     texts = [str(name) for name in names]
     n_distinct = len(set(texts))
     for width in (room, room + 12, room + 32):

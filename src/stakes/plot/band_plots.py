@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stakes._arithmetic import round_above
-from stakes._check import FloatArray
+from stakes._check import FloatArray, a_range, list_of, named_numbers, not_empty
 from stakes._text import number
 from stakes._value import Value, record
 from stakes.plot._style import (
@@ -109,6 +109,11 @@ def banded_lines(
     >>> banded_lines([line], x="threshold", y="cost", ax=Figure().subplots()).get_ylabel()
     'cost'
     """
+    list_of("lines", lines, BandedLine)
+    not_empty("lines", lines)
+    a_range("ylim", ylim)
+    if verticals is not None:
+        named_numbers("verticals", verticals)
     names = [line.name for line in lines] + list(verticals or ())
     detail = max((len(line.detail) for line in lines), default=0)
     ax = axes_for(ax, size=(4.6 + label_width(names, detail), 3.4))
@@ -235,6 +240,8 @@ def reliability_panels(
     >>> reliability_panels([panel], ax=Figure().subplots()).get_xlabel()
     'predicted probability'
     """
+    list_of("panels", panels, ReliabilityPanel)
+    not_empty("panels", panels)
     columns = min(len(panels), 5 if len(panels) > 6 else 3)
     rows = -(-len(panels) // columns)
     size = (3.6, 3.7) if len(panels) == 1 else (1.9 * columns + 0.5, 2.45 * rows + 0.4)
@@ -419,6 +426,9 @@ def cost_rows(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['forest', 'tree']
     """
+    list_of("rows", rows, CostRow)
+    if references is not None:
+        named_numbers("references", references)
     lines = references or {}
     names = short_names([*(row.name for row in rows), *lines], 40)
     space = 0.085 * max(map(len, names), default=0)

@@ -56,6 +56,7 @@ def cost_curves(
     >>> cost_curves(lines, ax=Figure().subplots()).get_xlabel()
     'cost proportion'
     """
+    _check.mapping_of("curves", curves, Curve)
     points = {name: curve.points(_SMOOTH) for name, curve in curves.items()}
     lines = {name: (each["x"], each["y"]) for name, each in points.items()}
     ax = _over_shares(lines, x=x, y="loss", at=at, ax=ax)
@@ -94,6 +95,8 @@ def capacity_curves(
     >>> ax.get_ylabel()
     'cost per case, EUR'
     """
+    _check.mapping_of("curves", curves, CapacityCurve)
+    _check.not_empty("curves", curves)
     corners = {name: curve.cost.columns() for name, curve in curves.items()}
     lines = {name: (each["x"], each["y"]) for name, each in corners.items()}
     decision = as_text(next(iter(curves.values())).decision)
@@ -130,6 +133,7 @@ def coverage_curves(
     >>> coverage_curves({"forest": curve}, ax=Figure().subplots()).get_ylabel()
     'cost per case'
     """
+    _check.mapping_of("curves", curves, CoverageCurve)
     lines = {
         name: (curve.shares, curve.selective_cost(curve.shares)) for name, curve in curves.items()
     }
@@ -165,6 +169,9 @@ def break_even_curves(
     >>> break_even_curves({"forest": curve}, unit="EUR", ax=Figure().subplots()).get_ylabel()
     'price of an abstention, EUR'
     """
+    _check.mapping_of("curves", curves, CoverageCurve)
+    if at is not None:
+        _check.one_number("at", at)
     shares = {name: np.append(0.0, curve.shares) for name, curve in curves.items()}
     lines = {name: (shares[name], curve.break_even(shares[name])) for name, curve in curves.items()}
     price = _in_unit("price of an abstention", unit)
@@ -184,6 +191,8 @@ def _over_shares(
     **drawn: Any,
 ) -> Axes:
     """Draw lines over shares or proportions, from 0 to 1, one of which may be marked."""
+    if at is not None:
+        _check.one_number("at", at)
     ax = axes_for(ax, names=lines)
     for (name, style), line in zip(styles(lines), lines.values(), strict=True):
         ax.plot(*line, label=name, **style, **drawn)
@@ -194,6 +203,9 @@ def _over_shares(
 
 
 def _in_unit(quantity: str, unit: str | None) -> str:
+    if unit is None:
+        return quantity
+    _check.require("unit", unit, str)
     return f"{quantity}, {as_text(unit)}" if unit else quantity
 
 
@@ -227,6 +239,11 @@ def roc(
     >>> ax.get_xlabel()
     'false-alarm rate'
     """
+    _check.mapping_of("curves", curves, Curve)
+    if hulls is not None:
+        _check.mapping_of("hulls", hulls, Curve)
+    if best is not None:
+        _check.mapping_of("best", best, BestThreshold)
     ax = axes_for(ax, square=True, names=curves)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -272,6 +289,7 @@ def precision_recall(curves: Mapping[str, PrecisionRecall], *, ax: Axes | None =
     >>> ax.get_xlabel()
     'recall'
     """
+    _check.mapping_of("curves", curves, PrecisionRecall)
     ax = axes_for(ax, square=True, names=curves)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         ax.plot(curve.recall, curve.precision, label=name, drawstyle="steps-post", **style)
@@ -306,6 +324,7 @@ def detection_error_tradeoff(
     >>> len(detection_error_tradeoff(lines, ax=Figure().subplots()).lines)
     1
     """
+    _check.mapping_of("curves", curves, DetectionErrorTradeoff)
     ax = axes_for(ax, square=True, names=curves)
     missing: list[str] = []
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -356,6 +375,10 @@ def decision_curves(
     >>> ax.get_xlabel()
     'threshold probability'
     """
+    _check.mapping_of("curves", curves, DecisionCurve)
+    _check.not_empty("curves", curves)
+    if threshold is not None:
+        _check.one_number("threshold", threshold)
     ax = axes_for(ax, names=[*curves, "all", "nobody"])
     first = next(iter(curves.values()))
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -397,6 +420,7 @@ def gains(curves: Mapping[str, Curve], *, ax: Axes | None = None) -> Axes:
     >>> gains({"forest": gains_curve(table)}, ax=Figure().subplots()).get_ylabel()
     'share of positives found'
     """
+    _check.mapping_of("curves", curves, Curve)
     ax = axes_for(ax, square=True, names=curves)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -432,6 +456,9 @@ def reliability(
     >>> reliability(curve, ax=Figure().subplots()).get_xlabel()
     'score'
     """
+    _check.require("curve", curve, Reliability)
+    if band is not None:
+        _check.require("band", band, Band)
     ax = axes_for(ax, square=True)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
     if band is not None:
@@ -468,6 +495,7 @@ def score_histogram(table: ScoreTable, *, bins: int = 30, ax: Axes | None = None
     >>> score_histogram(table, bins=5, ax=Figure().subplots()).get_xlabel()
     'score'
     """
+    _check.require("table", table, ScoreTable)
     bins = _check.whole("bins", bins, low=1, high=10_000)
     _check.no_leading_axes("table", table.leading)
     ax = axes_for(ax)

@@ -65,6 +65,7 @@ def decision_table(
     >>> decision_table(counts, ax=Figure().subplots()).get_xlabel()
     'decision'
     """
+    _check.require("counts", counts, Counts)
     _check.no_leading_axes("counts", counts.leading)
     values = counts.values
     if shares is not None:
@@ -142,6 +143,7 @@ def metric_disagreement(table: Disagreement, *, ax: Axes | None = None) -> Axes:
     >>> metric_disagreement(table, ax=Figure().subplots()).get_xlabel()
     'extra cost per case'
     """
+    _check.require("table", table, Disagreement)
     ax = axes_for(ax)
     regret = table.regret
     order = np.argsort(np.where(np.isnan(regret), -1, regret), kind="stable")
@@ -185,6 +187,7 @@ def regions_map(
     >>> regions_map(regions, ax=Figure().subplots()).get_ylabel()
     'share of positives'
     """
+    _check.require("regions", regions, Regions)
     ax = axes_for(ax, square=True, names=regions.models)
     c = np.linspace(0, 1, 201)
     looks = zip(regions.models, styles(regions.models), strict=True)
@@ -198,6 +201,7 @@ def regions_map(
         low, high = _share_at(c, part.high), _share_at(c, part.low)
         ax.fill_between(c, low, high, color=colour, alpha=0.4, linewidth=0, label=label)
     if at is not None:
+        _check.a_pair("at", at)
         ax.plot(*at, marker="x", color=INK, linestyle="none")
     ax.set(xlim=(0, 1), ylim=(0, 1))
     return finish(ax, x="cost proportion", y="share of positives", legend=True)
@@ -233,6 +237,7 @@ def utility_hexagon(
     >>> len(utility_hexagon(problems, ax=Figure().subplots()).texts)
     2
     """
+    _check.mapping_of("problems", problems, Problem)
     outline = _shaped("outline", outline, (None, 2))
     ax = axes_for(ax, square=True)
     closed = np.concatenate([outline, outline[:1]])

@@ -1,6 +1,5 @@
 """Problem: what is at stake, a cost for every true class and every decision."""
 
-from stakes._check import guard
 from stakes.problem._belief import Belief, Between, cell_text
 from stakes.problem._cases import CaseCosts, costs_of_class
 from stakes.problem._cost_matrix import Naive
@@ -21,5 +20,3 @@ __all__ = [
     "infeasible",
     "listed_limits",
 ]
-
-guard(__name__)

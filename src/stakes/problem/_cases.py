@@ -253,6 +253,8 @@ def costs_of_class(costs: FloatArray, truth: IntArray) -> FloatArray:
     array([[ 0.,  7.,  8.],
            [ 3., 10., 11.]])
     """
+    _check.shapes("K M B, B", costs=costs, truth=truth)
+    _check.known_places("truth", truth, len(costs))
     if len(costs) == 2:  # where is faster than fancy indexing
         return np.asarray(np.where(truth == 1, costs[1], costs[0]))
     return np.asarray(costs[truth, :, np.arange(truth.size)].T)

@@ -10,7 +10,7 @@ from typing import Any
 
 from stakes import _check
 from stakes._check import Label
-from stakes._files import write_whole
+from stakes._files import checked_path, write_whole
 from stakes.errors import InputError
 from stakes.problem._belief import negated_cell
 from stakes.problem._cost_table import LARGEST, by_suited_class
@@ -83,8 +83,7 @@ def _parsed(path: str | Path) -> dict[str, Any]:
     """What a TOML file states; every fault of the file is an `InputError`."""
     import tomllib
 
-    if not str(path):
-        raise InputError("path must be the name of a file; it is empty. Name one.")
+    checked_path(path)
     if Path(path).exists() and not Path(path).is_file():
         raise InputError(f"{path} must be a file; it is a folder, a pipe or a device. Name a file.")
     try:

@@ -212,6 +212,7 @@ class Limit(Value):
         array([[ 0.,  0.],
                [10.,  0.]])
         """
+        _check.shapes(f"{len(classes)}", prior=prior)
         counted = np.zeros((len(classes), len(decisions)))
         column = decisions.index(self.decision)
         if self.given is None:
@@ -359,6 +360,8 @@ def infeasible(limit: Limit, closest: float, because: str = "the limits before i
     >>> type(error).__name__
     'InputError'
     """
+    _check.require("limit", limit, Limit)
+    _check.one_number("closest", closest)
     word = "at_most" if limit.sign > 0 else "at_least"
     return InputError(
         f"limits must be such that some rule keeps all of them; {str(limit)!r} cannot be kept: "

@@ -789,6 +789,7 @@ class Problem(Charged):
         return self.prior
 
     def _same_decisions(self, other: Problem) -> None:
+        _check.require("other", other, Problem)
         _check.same_names("other", self, other)
 
     def _table(self) -> tuple[list[object], list[list[object]], str]:

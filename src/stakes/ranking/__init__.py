@@ -8,7 +8,6 @@ class shares, except `weighted_auc`, `average_precision`, `precision_at_recall` 
 Takes tallies.
 """
 
-from stakes._check import guard
 from stakes.ranking.convex_hull import Hull, hull, hull_cuts, single
 from stakes.ranking.rescaling import convexified, evenly_spaced, isotonic, midpoint_spaced
 from stakes.ranking.roc import (
@@ -68,5 +67,3 @@ __all__ = [
     "weighted_auc",
     "weights_above",
 ]
-
-guard(__name__)

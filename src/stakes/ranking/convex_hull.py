@@ -59,6 +59,7 @@ def single(table: ScoreTable, what: str) -> FloatArray:
     array([[3., 0.],
            [1., 2.]])
     """
+    _check.require("table", table, ScoreTable)
     _check.no_leading_axes("table", table.leading, where=f"where {what} is asked for")
     return table.weights
 
@@ -93,6 +94,7 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     >>> hull_cuts(np.array([[3.0, 0.0], [1.0, 2.0], [2.0, 1.0], [0.0, 4.0]])).tolist()
     [0, 1, 3, 4]
     """
+    _check.shapes("s 2", weights=weights)
     (n_scores, _), slack = weights.shape, slack_of(weights)
     most = float(weights.max(initial=0.0))
     whole = slack == 1 and n_scores * most <= LARGEST_WHOLE

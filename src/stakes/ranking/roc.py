@@ -58,6 +58,7 @@ def weights_above(weights: FloatArray) -> FloatArray:
            [1., 2.],
            [0., 0.]])
     """
+    _check.shapes("… s 2", weights=weights)
     above = np.zeros((*weights.shape[:-2], 2, weights.shape[-2] + 1))
     # Classes first and scores last, so that running sums go through contiguous memory. The last
     # entry stays zero: nothing lies above the highest threshold.
@@ -88,6 +89,7 @@ def roc(table: ScoreTable) -> Roc:
     >>> curve.false_alarm_rate.tolist(), curve.hit_rate.tolist()
     ([1.0, 0.5, 0.0, 0.0], [1.0, 1.0, 0.5, 0.0])
     """
+    _check.require("table", table, ScoreTable)
     above = weights_above(table.weights)
     # The totals are copied, because the division writes over them.
     rates = ratio(above, above[..., :1, :].copy(), out=above)
@@ -117,6 +119,7 @@ def roc_hull(table: ScoreTable) -> Roc:
     >>> hull.thresholds.tolist()
     [-inf, 1.0, 3.0, 4.0]
     """
+    _check.require("table", table, ScoreTable)
     cuts = hull(table).cuts
     curve = roc(table)
     return Roc._trusted(
@@ -147,6 +150,7 @@ def is_convex(table: ScoreTable) -> BoolArray | np.bool_:
     >>> bool(is_convex(ScoreTable([1, 2, 3], [[3, 0], [1, 2], [2, 1]])))
     False
     """
+    _check.require("table", table, ScoreTable)
     weights = table.weights
     share = ratio(weights[..., 1], weights[..., 0] + weights[..., 1])
     # A score without cases has no share of positives: it must neither raise the maximum nor fall.
@@ -181,6 +185,7 @@ def equal_error_rate(table: ScoreTable) -> Numbers:
     >>> float(equal_error_rate(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
     0.25
     """
+    _check.require("table", table, ScoreTable)
     above = weights_above(scaled_weights(table.weights))
     alarms, hits = above[..., 0], above[..., 1]
     # Miss rate minus false-alarm rate, times the number of pairs: on counts this is exact.
@@ -342,6 +347,7 @@ def _precisions(table: ScoreTable) -> tuple[FloatArray, FloatArray]:
 
     Recall is nan without positives, precision where no case gets the positive decision.
     """
+    _check.require("table", table, ScoreTable)
     above = weights_above(table.weights)
     hits = above[..., 1]
     return ratio(hits, hits[..., :1]), ratio(hits, above.sum(axis=-1))
@@ -355,6 +361,7 @@ def _highest(values: FloatArray, *, where: BoolArray, known: BoolArray) -> Numbe
 
 def _rates(table: ScoreTable) -> tuple[FloatArray, FloatArray]:
     """Hit rate and specificity at every cut; both nan where either class is absent."""
+    _check.require("table", table, ScoreTable)
     above = weights_above(table.weights)
     totals = above[..., :1, :]
     both = np.where(np.all(totals > 0, axis=-1), 1.0, np.nan)
@@ -432,6 +439,7 @@ def mann_whitney_u(table: ScoreTable) -> Numbers:
     >>> float(mann_whitney_u(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
     3.5
     """
+    _check.require("table", table, ScoreTable)
     return _ordered_pairs(table.weights)[0]
 
 
@@ -457,6 +465,7 @@ def auc(table: ScoreTable) -> Numbers:
     >>> float(auc(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
     0.875
     """
+    _check.require("table", table, ScoreTable)
     won, totals = _scaled_pairs(table)
     # Sums of fractional weights are rounded, so that all pairs may weigh more than their product.
     return unwrapped(np.minimum(ratio(won, unwrapped(totals[..., 0] * totals[..., 1])), 1.0))
@@ -554,6 +563,7 @@ def auc_of_hull(table: ScoreTable) -> Numbers:
     >>> float(auc_of_hull(ScoreTable.from_scores([1, 0, 0, 1], [1, 2, 3, 4])))
     0.75
     """
+    _check.require("table", table, ScoreTable)
     weights = scaled_weights(table.weights)
     flat = weights.reshape(-1, *weights.shape[-2:])
     # Every table has its own segments, so that a loop over the leading axes is necessary.
@@ -586,6 +596,7 @@ def partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) -> Numbers:
     >>> float(partial_auc(table, max_false_alarm_rate=0.25))
     0.15625
     """
+    _check.require("table", table, ScoreTable)
     limit = _check.number("max_false_alarm_rate", max_false_alarm_rate, low=0, high=1)
     negative, positive = table.weights[..., 0], table.weights[..., 1]
     above = weights_above(table.weights)
@@ -652,6 +663,7 @@ def average_precision(table: ScoreTable) -> Numbers:
     >>> round(float(average_precision(table)), 4)
     0.8333
     """
+    _check.require("table", table, ScoreTable)
     positive = table.weights[..., 1]
     above = weights_above(table.weights)[..., :-1, :]
     decided = above.sum(axis=-1)

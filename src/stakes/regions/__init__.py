@@ -11,7 +11,6 @@ decisions follow the costs and the prior. Both kinds can be compared with each o
 Takes tallies.
 """
 
-from stakes._check import guard
 from stakes.regions.axes import (
     Axis,
     Classifiers,
@@ -83,5 +82,3 @@ __all__ = [
     "skews_as_priors",
     "stakes_in",
 ]
-
-guard(__name__)

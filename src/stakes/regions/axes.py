@@ -536,6 +536,7 @@ def borders_of(regions: Regions) -> list[Border]:
     >>> borders_of(decision_regions(Problem([[0, 3, 25], [180, 8, 0]])))
     [(0, 1), (1, 2)]
     """
+    _check.require("regions", regions, Regions)
     borders = []
     for below, above in zip(regions.parts[:-1], regions.parts[1:], strict=True):
         # Where models tie on one side, the border is where one of them stops being the cheapest.

@@ -44,6 +44,7 @@ def decision_regions(problem: Problem) -> Regions:
     0.06 to 0.7    review
     0.7 to 1      decline
     """
+    _check.require("problem", problem, Problem)
     if problem.n_classes != 2:
         raise InputError(
             f"problem must have two classes, so that one probability decides; it has "
@@ -75,6 +76,8 @@ def constant_rules(counts: Counts, problem: Problem) -> dict[Label, Counts]:
     >>> {rule: counts.values.tolist() for rule, counts in rules.items()}
     {'always pass': [[10.0, 0.0], [5.0, 0.0]], 'always stop': [[0.0, 10.0], [0.0, 5.0]]}
     """
+    _check.require("counts", counts, Counts)
+    _check.require("problem", problem, Problem)
     if counts.n_decisions != problem.n_decisions:
         raise InputError(
             f"counts and problem must have the same decisions; counts have {counts.n_decisions}, "
@@ -110,6 +113,7 @@ def cost_curves(models: Any, axis: Axis) -> dict[Label, Curve]:
     >>> float(curves["careful"](0.5))
     0.225
     """
+    _check.require("axis", axis, Axis)
     return axis.curves(models)
 
 
@@ -156,6 +160,7 @@ def cheapest_regions(models: Any, axis: Axis) -> Regions:
     0.35 to 0.6      at one half, at the costs
     0.6 to 1                       at the costs
     """
+    _check.require("axis", axis, Axis)
     return axis.regions(models)
 
 
@@ -186,6 +191,8 @@ def crossing(joint: JointCounts, first: Label, second: Label, axis: StraightAxis
     >>> float(crossing(joint, "a", "b", CostProportion()).round(4))
     0.4
     """
+    _check.require("joint", joint, JointCounts)
+    _check.require("axis", axis, StraightAxis)
     _check.one_of("first", first, joint.models, "models")
     _check.one_of("second", second, joint.models, "models")
     return axis.mark(root(axis.gap(axis.checked(joint), first, second)))
@@ -263,6 +270,7 @@ def bootstrap_crossings(
     ...     print(border)
     careful | bold at 0.3333 (95% 0.2083 to 0.4444, 999 bootstrap replicates)
     """
+    _check.require("axis", axis, Axis)
     chosen = _scheme(scheme, axis, axis.checked(tally))
     on_all = axis.regions(chosen.whole(tally))
     borders = borders_of(on_all)
@@ -331,6 +339,7 @@ def share_cheapest(
            [0.4, 0.6],
            [0. , 1. ]])
     """
+    _check.require("joint", joint, JointCounts)
     at = _check.probabilities("cost_proportions", cost_proportions, ndim=1)
     axis = CostProportion(prior)
     axis.checked(joint)

@@ -217,6 +217,7 @@ def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
     >>> lowest({"careful": careful, "bold": bold}, axis="cost proportion").crossings
     array([0.4])
     """
+    _check.mapping_of("curves", curves, Curve)
     models = _check.labels("curves", curves)
     if not models:
         raise InputError("curves must hold at least one curve; the mapping is empty. Add one.")
@@ -287,6 +288,7 @@ def dominance(curves: Mapping[Any, Curve]) -> dict[Label, Labels]:
     >>> dominance({"a": Curve([0, 1], [[0.2]]), "b": Curve([0, 1], [[0.3, -0.1]])})
     {'a': (), 'b': ('a',)}
     """
+    _check.mapping_of("curves", curves, Curve)
     models = _check.labels("curves", curves)
     return {
         model: tuple(rival for rival in models if _dominates(curves[rival], curves[model]))
@@ -327,6 +329,7 @@ def as_cost_ratios(regions: Regions) -> Regions:
     0 to 0.2222              old
     0.2222 to inf            new
     """
+    _check.require("regions", regions, Regions)
     if regions.axis != "cost proportion":
         raise InputError(
             f"regions must be those of the cost proportion; these are of the {regions.axis}. Make "
@@ -359,6 +362,7 @@ def skews_as_cost_proportions(regions: Regions, *, prior: object) -> Regions:
     >>> skews_as_cost_proportions(regions, prior={0: 0.8, 1: 0.2}).crossings.round(3)
     array([0.143])
     """
+    _check.require("regions", regions, Regions)
     negative, positive = _two_shares(prior)
 
     def proportion(z: float) -> float:
@@ -391,6 +395,7 @@ def skews_as_priors(regions: Regions, *, cost_proportion: float) -> Regions:
     >>> skews_as_priors(regions, cost_proportion=0.1).crossings.round(3)
     array([0.143])
     """
+    _check.require("regions", regions, Regions)
     c = _check.number("cost_proportion", cost_proportion, low=0, high=1)
     if not 0 < c < 1:
         raise InputError(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stakes import _check
 from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
 from stakes._text import text_table
@@ -182,7 +183,9 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     prior of ill             0.1        never                   0.2  careful
     """
     fixed, anew = separated(models)
+    _check.require("problem", problem, Problem)
     tallies: Any = [*fixed.values(), *(model.table for model in anew.values())]
+    _check.no_leading_axes("models", tallies[0].leading, remedy="Index one group.")
     stakes = stakes_in(problem, problem.prior_or(tallies[0].shares))
     listed: Any = models if anew else fixed
     names: Labels = tuple(listed)
@@ -403,6 +406,7 @@ def nearest_first(margins: Sequence[Margin]) -> list[Margin]:
     >>> [margin.what for margin in nearest_first([prior, cost])]
     ['cost of review for legit', 'prior of fraud']
     """
+    _check.list_of("margins", margins, Margin)
     costs = [abs(margin.value) for margin in margins if not margin.is_prior]
     largest = max(costs, default=1.0) or 1.0
 

@@ -1,6 +1,5 @@
 """Renderers of a report as text, Markdown, JSON or a page; they compute nothing."""
 
-from stakes._check import guard
 from stakes.render.against import clearly
 from stakes.render.html import to_html
 from stakes.render.json import from_json, refuse_too_long_to_write, to_json
@@ -28,5 +27,3 @@ __all__ = [
     "to_text",
     "wrapped",
 ]
-
-guard(__name__, beforehand=True)  # a page takes long to write, so that checks come first

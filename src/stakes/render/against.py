@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stakes import _text
+from stakes._check import require
 from stakes.inference import Measured
 from stakes.render.layout import NAME, Section, Table, middle, tied
 from stakes.render.rounding import Triple, bounds_text, ranked, triple
@@ -141,6 +142,8 @@ def clearly(gap: Measured | None) -> str:
     >>> clearly(Measured(0.0, 0.0, 0.0))
     'no'
     """
+    if gap is not None:
+        require("gap", gap, Measured)
     if gap is None:
         return "–"
     return "cheaper" if gap.high < 0 else "costlier" if gap.low > 0 else "no"

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from stakes._check import BoolArray, FloatArray, IntArray, described, writable
+from stakes._check import BoolArray, FloatArray, IntArray, described, require, writable
 from stakes._files import TO_JSON, format_fault, sealed, text_of, verify, write_whole
 from stakes._value import Value
 from stakes.errors import InputError
@@ -245,6 +245,7 @@ def from_json(source: str | Path) -> Report:
 
 def refuse_too_long(report: Report) -> None:
     """Refuse a report of so many classes that writing every cell takes gigabytes."""
+    require("report", report, Report)
     problem, systems = report.problem, len(report.systems)
     shared = problem.n_classes * problem.n_decisions * (1 + systems)  # and of the rules
     _refuse_numbers(shared + _numbers(report), problem, f"{systems:,} systems it has about")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from textwrap import shorten
 
+from stakes._check import require
 from stakes._text import PAD, one_line
 from stakes.render.line_picture import LinePicture
 
@@ -139,6 +140,7 @@ def plain_spaces(text: str) -> str:
     >>> plain_spaces("95\u00a0%")
     '95 %'
     """
+    require("text", text, str)
     return text.translate(_SPACES)
 
 

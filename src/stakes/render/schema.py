@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._check import BoolArray, FloatArray, IntArray, a_switch
 from stakes.problem import Problem
 from stakes.render.json import SCHEMA
 from stakes.report import CORRECTED, OWN_COLUMN, RANGES, Report
@@ -59,6 +59,7 @@ def report_schema(*, closed: bool = False) -> dict[str, Any]:
     >>> schema["properties"]["schema"], "verdict" in schema["required"]
     ({'const': 'stakes-report/3'}, True)
     """
+    a_switch("closed", closed)
     definitions: dict[str, dict[str, Any]] = {
         name: {"anyOf": [item, {"type": "array", "items": {"$ref": f"#/$defs/{name}"}}]}
         for name, item in zip(_ITEMS.values(), (_NUMBER, _PLAIN[int], _PLAIN[bool]), strict=True)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _text
-from stakes._check import FloatArray, Labels
+from stakes._check import FloatArray, Labels, one_number, require
 from stakes.measures import cost_shares
 from stakes.problem import Problem, cell_text
 from stakes.render import rounding
@@ -61,7 +61,10 @@ def four_digits(value: float | None) -> str:
     >>> four_digits(float("nan")), four_digits(float("inf"))
     ('undefined', '∞')
     """
-    return "–" if value is None else _text.number(value)
+    if value is None:
+        return "–"
+    one_number("value", value)
+    return _text.number(value)
 
 
 def sections(report: Report) -> Iterator[Section]:
@@ -84,6 +87,7 @@ def sections(report: Report) -> Iterator[Section]:
     >>> next(sections(report)).title
     'Verdict'
     """
+    require("report", report, Report)
     return _laid_out(_sections(report), report.problem, WIDTH)
 
 
@@ -121,6 +125,7 @@ def _laid_out(parts: Iterable[Section], problem: Problem, width: int) -> Iterato
 
 def _stakes_section(problem: Problem) -> Section:
     """The costs in a table, or in a sentence where there are too many."""
+    require("problem", problem, Problem)
     if problem.n_classes * problem.n_decisions > _MOST_CELLS:
         return _large_stakes(problem)
     labels, decisions = _names(problem)

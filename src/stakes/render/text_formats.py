@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from stakes._check import whole
+from stakes._check import a_switch, require, whole
 from stakes._files import write_whole
 from stakes._text import html_table, one_line, text_table
 from stakes.render.against import brief_sections, gated_heading
@@ -37,6 +37,7 @@ def to_text(report: Report) -> str:
     >>> to_text(report).splitlines()[0]
     'The stakes'
     """
+    require("report", report, Report)
     parts = (*stakes_sections(report.problem), *sections(report))
     return "\n\n".join(map(section_text, parts))
 
@@ -59,6 +60,7 @@ def wrapped(text: str, width: int = WIDTH) -> str:
     >>> wrapped("It costs 0.93 EUR per case.", 16).splitlines()
     ['It costs 0.93', 'EUR per case.']
     """
+    require("text", text, str)
     return plain_spaces(textwrap.fill(text, whole("width", width, low=1)))
 
 
@@ -81,6 +83,7 @@ def section_text(part: Section) -> str:
     =======
     Deploy forest.
     """
+    require("part", part, Section)
     title = plain_spaces(textwrap.shorten(part.title, WIDTH, placeholder=" …"))
     lines = [title, "=" * len(title)]
     lines += [wrapped(text) for text in part.sentences]
@@ -112,6 +115,8 @@ def to_markdown(report: Report, path: str | Path | None = None, *, brief: bool =
     >>> print(to_markdown(report, brief=True).splitlines()[0])
     ### Deploy new (as is)
     """
+    require("report", report, Report)
+    a_switch("brief", brief)
     parts = (*stakes_sections(report.problem), *sections(report))
     title = f"# What the decisions cost: {_escaped(gated_heading(report))}"
     text = "\n\n".join([title, *map(_section, parts)]) + "\n"
@@ -171,6 +176,7 @@ def to_notebook(report: Report) -> str:
     >>> "<h4>Verdict</h4>" in to_notebook(report)
     True
     """
+    require("report", report, Report)
     parts = [report.problem._repr_html_()]
     for part in sections(report):
         parts.append(f"<h4>{escape(part.title)}</h4>")

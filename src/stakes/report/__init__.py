@@ -1,6 +1,5 @@
 """Report: the results of `evaluate`, as a value."""
 
-from stakes._check import guard
 from stakes.report._consistency import RANGES, refuse_inconsistent
 from stakes.report._findings import (
     AS_DECIDED,
@@ -73,5 +72,3 @@ __all__ = [
     "flip_of",
     "refuse_inconsistent",
 ]
-
-guard(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import nan
 
-from stakes._check import FloatArray, Label, Labels
+from stakes._check import FloatArray, Label, Labels, require
 from stakes._value import Value, record
 from stakes.inference import Measured
 from stakes.tally import ScoreTable
@@ -151,6 +151,7 @@ class ModelQuality(Value):
         >>> quality.table_of("Bayes decisions").scores
         array([0.1, 0.4, 0.9])
         """
+        require("rule", rule, str)
         return self.recalibrated if rule == RECALIBRATED else self.table
 
 

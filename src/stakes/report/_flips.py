@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from stakes._check import Label
+from stakes._check import Label, a_label
 from stakes._text import always
 from stakes._value import Value, record
 from stakes.errors import InputError
@@ -385,6 +385,7 @@ def _bracket(move: MovedNumber, side: int, differs: Callable[[float], bool]) -> 
 
 def read_decisions(decisions: Label) -> bool:
     """Whether decisions are kept; anything but "remade" or "kept" is refused."""
+    a_label("decisions", decisions)
     if decisions not in ("remade", "kept"):
         raise InputError(
             f"decisions must be 'remade', which follow the costs and the prior, or 'kept', which "

@@ -143,6 +143,7 @@ class Report(Value):
         return self._named("name", name)
 
     def _named(self, argument: str, name: str) -> System:
+        _check.require(argument, name, str)
         named = [system for system in self.systems if system.name == name]
         named = named or [system for system in self.systems if system.model == name]
         if not named:
@@ -382,6 +383,7 @@ class Report(Value):
         >>> report.costs_under(Problem([[0, 8], ["2*amount", 0]]))["always 0"]
         25.5
         """
+        _check.require("problem", problem, Problem)
         for name in ("classes", "decisions"):
             ours, theirs = getattr(self.problem, name), getattr(problem, name)
             _check.same_labels(f"the {name} of report and problem", ours, theirs)
@@ -495,6 +497,7 @@ class Report(Value):
         from stakes.render import from_json
 
         with _check.renamed(source="text"):
+            _check.a_path("source", text)
             return from_json(text)
 
     def to_html(

@@ -10,7 +10,7 @@ import numpy as np
 
 from stakes import _text
 from stakes._arithmetic import least
-from stakes._check import FloatArray, Label, Labels
+from stakes._check import FloatArray, Label, Labels, one_number, require
 from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference import Measured
@@ -137,6 +137,7 @@ class System(Value):
         >>> system.cut_text(system.threshold)
         '10 %'
         """
+        one_number("cut", cut)
         if self.rule == BAYES or not self.on_own_column:
             return _text.probability(cut, self.digits)
         return _text.point(cut, self.digits)
@@ -325,6 +326,7 @@ def compared_system(
     It is fixed before the cases are seen: choosing the cheapest on these cases would favour it. A
     model whose systems all clearly break a limit is judged, too, and does not pass.
     """
+    require("system", name, str)
     named = [system for system in systems if system.name == name]
     of_model = [system for system in systems if system.model == name]
     of_model.sort(key=lambda system: not system.candidate)

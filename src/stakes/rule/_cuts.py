@@ -12,6 +12,7 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import Value, record
 
 _BITS = np.int64(0x7FFFFFFFFFFFFFFF)
+_HALVINGS = 6
 
 
 @record
@@ -72,21 +73,20 @@ def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -
     known = dict(zip(bounds.tolist(), decide(_score(bounds)).tolist(), strict=True))
     open_pairs = [(int(bounds[0]), int(bounds[1]))]
     borders: list[int] = []
+    # Halves, not equal steps: beside a cut the decisions of several neighbours may alternate,
+    # because their costs differ by rounding only; halves meet just one of these changes.
     while open_pairs:
-        open_pairs = [(a, b) for a, b in open_pairs if known[a] != known[b]]
-        borders += [a for a, b in open_pairs if b - a == 1]
-        open_pairs = [(a, b) for a, b in open_pairs if b - a > 1]
-        # One place at a time: beside a cut the decisions of several neighbours may alternate,
-        # because their costs differ by rounding only; halves meet just one of these changes.
-        middles = [(a + b) // 2 for a, b in open_pairs]
-        if middles:
+        a, b = open_pairs.pop()
+        if known[a] == known[b]:
+            continue
+        if b - a == 1:
+            borders.append(a)
+            continue
+        if (a + b) // 2 not in known:
+            middles = _middles(a, b, _HALVINGS)
             decided = decide(_score(np.array(middles, dtype=np.int64)))
             known.update(zip(middles, decided.tolist(), strict=True))
-        open_pairs = [
-            pair
-            for (a, b), middle in zip(open_pairs, middles, strict=True)
-            for pair in ((a, middle), (middle, b))
-        ]
+        open_pairs += [(a, (a + b) // 2), ((a + b) // 2, b)]
     borders.sort()
     places = [*(known[border] for border in borders), known[int(bounds[1])]]
     return Cuts._trusted(
@@ -95,6 +95,14 @@ def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -
         low=low,
         high=high,
     )
+
+
+def _middles(a: int, b: int, halvings: int) -> list[int]:
+    """All places between two that so many halvings may meet: deciding them at once is cheaper."""
+    if b - a == 1 or not halvings:
+        return []
+    middle = (a + b) // 2
+    return [middle, *_middles(a, middle, halvings - 1), *_middles(middle, b, halvings - 1)]
 
 
 def _rank(values: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -129,11 +129,13 @@ class Rule(Value):
     caution: str | None = None
 
     def __post_init__(self) -> None:
+        _check.require("takes", self.takes, str)
         if self.takes not in WRAPPERS:
             raise InputError(
                 f"takes must be one of {', '.join(WRAPPERS)}; got {self.takes!r}. Say which."
             )
         if self.map is not None:
+            _check.require("map", self.map, CalibrationMap)
             _check.same_labels("the classes of map", self.problem.classes, self.map.classes)
         if (self.from_prior is None) != (self.to_prior is None):
             raise InputError("from_prior and to_prior must come together; one is missing. Add it.")
@@ -172,6 +174,7 @@ class Rule(Value):
         >>> rule.decide([0.3, 0.55]).tolist()
         ['wait', 'treat']
         """
+        _check.require("priced", priced, PricedLimits)
         moved = priced.from_prior is not None
         return cls(
             priced.problem,

@@ -20,6 +20,9 @@ def refuse_unusable(
     problem: Problem, takes: str, map: Any, threshold: float | None, priors: Any
 ) -> None:
     """Refuse parts that do not make up a rule."""
+    _check.require("problem", problem, Problem)
+    if threshold is not None:
+        _check.one_number("threshold", threshold)
     shape, faults = (problem.n_classes, problem.n_decisions), []
     if takes == SCORES and shape[0] != 2:
         faults.append("scores are for two classes")

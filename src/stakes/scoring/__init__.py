@@ -13,7 +13,6 @@ Takes rows where a function is about cases, and tallies where it is about tables
 
 from __future__ import annotations
 
-from stakes._check import guard
 from stakes.scoring.bins import (
     Binning,
     CutBins,
@@ -105,5 +104,3 @@ __all__ = [
     "shape_of",
     "table_score",
 ]
-
-guard(__name__)

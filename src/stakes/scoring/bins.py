@@ -71,6 +71,7 @@ class EachScore(Binning):
     follow_classes: ClassVar[bool] = False
 
     def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
+        _check.require("table", table, ScoreTable)
         return np.arange(table.scores.size)
 
 
@@ -86,6 +87,7 @@ class HullBins(Binning):
     """
 
     def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
+        _check.require("table", table, ScoreTable)
         size = table.scores.size
         numbers = np.empty((*table.weights.shape[:-2], size), dtype=np.intp)
         for place in np.ndindex(numbers.shape[:-1]):
@@ -130,6 +132,7 @@ class CutBins(Binning):
         """
 
     def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
+        _check.require("table", table, ScoreTable)
         return np.searchsorted(self.cuts(table), table.scores, side="left")
 
 
@@ -204,6 +207,7 @@ class EqualMass(CutBins):
         self._fill({"count": _check.whole("count", self.count, low=1)})
 
     def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
+        _check.require("table", table, ScoreTable)
         mass = table.weights.sum(axis=-1)
         middle = running_sum(mass) - mass / 2
         share = ratio(middle, mass.sum(axis=-1, keepdims=True))
@@ -263,6 +267,8 @@ def bin_sums(table: ScoreTable, bins: Binning) -> BinTotals:
     >>> sums.shares
     array([0.2, 1. ])
     """
+    _check.require("table", table, ScoreTable)
+    _check.require("bins", bins, Binning)
     leading = table.weights.shape[:-2]
     numbers = np.broadcast_to(bins.numbers(table), (*leading, table.scores.size))
     size = int(numbers.max(initial=0)) + 1

@@ -161,6 +161,7 @@ def read_forecasts(
     >>> read_forecasts(["ham", "spam"], [0.25, 0.5], ["ham", "spam"]).rows.tolist()
     [[0.75, 0.25], [0.5, 0.5]]
     """
+    _check.require("name", name, str)
     _check.aligned(**{"y_true": y_true, name: posteriors, "weights": weights})
     named = column_classes(name, posteriors)
     if named is None:
@@ -396,6 +397,7 @@ def class_means(
     >>> mass.tolist(), means.round(2).tolist()
     ([2.0, 1.0], [[0.1, 0.09]])
     """
+    _check.shapes(f"n {n_classes}, n, n", rows=rows, truth=truth, weights=weights)
     mass, sums = np.zeros(n_classes), np.zeros((len(rules), n_classes))
     for start in range(0, len(rows), _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -435,4 +437,5 @@ def mean_over_classes(means: FloatArray, shares: FloatArray) -> FloatArray:
     >>> mean_over_classes(np.array([0.2, 0.6]), np.array([0.9, 0.1]))
     array(0.24)
     """
+    _check.shapes("… k, … k", means=means, shares=shares)
     return weighted_sum(shares, np.where(shares > 0, means, 0.0), axis=-1)

@@ -71,6 +71,7 @@ class ScoringRule(Value, ABC):
         >>> Brier().losses_by_class(np.array([[0.75, 0.25]]))
         array([[0.125, 1.125]])
         """
+        _check.shapes("… K", forecasts=forecasts)
         rows = forecasts.reshape(-1, forecasts.shape[-1])
         columns = [
             self.losses(rows, np.full(len(rows), k, dtype=np.intp)) for k in range(rows.shape[1])
@@ -162,6 +163,7 @@ class SymmetricRule(ScoringRule):
         """
 
     def losses_by_class(self, forecasts: FloatArray) -> FloatArray:  # noqa: D102
+        _check.shapes("… K", forecasts=forecasts)
         if forecasts.shape[-1] != 2:
             return super().losses_by_class(forecasts)
         first, second = np.ascontiguousarray(np.moveaxis(forecasts, -1, 0))
@@ -215,12 +217,15 @@ class LogLoss(SymmetricRule):
         self._fill({"base": base})
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        _check.shapes("n K, n", posteriors=posteriors, codes=codes)
+        _check.known_places("codes", codes, posteriors.shape[1])
         if posteriors.shape[1] == 2:
             return self.losses_of_two(*true_and_other(posteriors, codes))
         of_true = _of_true_class(posteriors, codes)
         return self.losses_of_two(of_true, 1 - of_true)
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
+        _refuse_other_shapes(true, other)
         with np.errstate(divide="ignore"):
             logs = np.asarray(np.log(true))
         # Near one, the probability of what did not happen has the digits, by which the true one was
@@ -252,6 +257,8 @@ class Brier(SymmetricRule):
     """
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        _check.shapes("n K, n", posteriors=posteriors, codes=codes)
+        _check.known_places("codes", codes, posteriors.shape[1])
         if posteriors.shape[1] == 2:
             return self.losses_of_two(*true_and_other(posteriors, codes))
         errors, rows = np.array(posteriors), np.arange(len(posteriors))
@@ -262,9 +269,15 @@ class Brier(SymmetricRule):
         )
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
+        _refuse_other_shapes(true, other)
         losses, missed = np.asarray(other * other), _missed(true, other)
         losses += losses if missed is other else missed * missed
         return losses
+
+
+def _refuse_other_shapes(true: FloatArray, other: FloatArray) -> None:
+    lengths = " ".join(map(str, np.shape(true)))
+    _check.shapes(f"{lengths}, {lengths}", true=true, other=other)
 
 
 def _missed(of_true: FloatArray, of_others: FloatArray) -> FloatArray:
@@ -311,6 +324,8 @@ class Spherical(ScoringRule):
     """
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        _check.shapes("n K, n", posteriors=posteriors, codes=codes)
+        _check.known_places("codes", codes, posteriors.shape[1])
         length = np.sqrt(np.einsum("nk,nk->n", posteriors, posteriors))
         return np.asarray(1.0 - _of_true_class(posteriors, codes) / length)
 
@@ -337,6 +352,7 @@ class RankedProbability(ScoringRule):
     """
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        _check.shapes("n K, n", posteriors=posteriors, codes=codes)
         below = np.cumsum(posteriors, axis=1)[:, :-1]
         errors = below - (codes[:, None] <= np.arange(below.shape[1]))
         return np.asarray(np.einsum("nk,nk->n", errors, errors) / max(below.shape[1], 1))

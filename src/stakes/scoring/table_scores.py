@@ -39,6 +39,7 @@ def probability_scores(table: ScoreTable) -> FloatArray:
     >>> probability_scores(ScoreTable([0.2, 0.7], [[3, 0], [1, 2]]))
     array([0.2, 0.7])
     """
+    _check.require("table", table, ScoreTable)
     if table.scores[0] >= 0 and table.scores[-1] <= 1:  # they are in order
         return table.scores
     outside = np.flatnonzero(~((table.scores >= 0) & (table.scores <= 1)))
@@ -69,6 +70,7 @@ def posterior_pairs(positive: FloatArray) -> FloatArray:
     array([[0.8, 0.2],
            [0.3, 0.7]])
     """
+    _check.shapes("…", positive=positive)
     return np.stack([1 - positive, positive], axis=-1)
 
 
@@ -284,6 +286,7 @@ def cllr(table: ScoreTable) -> Numbers:
     >>> float(cllr(ScoreTable.from_scores([0, 0, 1, 1], [-2.0, 0.5, -0.5, 3.0])).round(4))
     0.766
     """
+    _check.require("table", table, ScoreTable)
     signed = np.stack([table.scores, -table.scores], axis=-1)
     losses = np.logaddexp(0.0, signed) / np.log(2)
     return _balanced_bits(table.weights, losses)
@@ -310,6 +313,7 @@ def min_cllr(table: ScoreTable) -> Numbers:
     >>> float(min_cllr(ScoreTable.from_scores([0, 0, 1, 1], [-2.0, 0.5, -0.5, 3.0])).round(4))
     0.5
     """
+    _check.require("table", table, ScoreTable)
     ranks = ScoreTable(np.arange(table.scores.size), table.weights)  # infinite scores have no mean
     # With equal class shares, the pooled shares of positives are posteriors at even prior odds.
     pooled = bin_sums(ranks.with_prior([0.5, 0.5]), HullBins()).weights

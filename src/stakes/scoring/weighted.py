@@ -136,6 +136,7 @@ class BinaryRule(ScoringRule):
         """
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        _check.shapes("n K, n", posteriors=posteriors, codes=codes)
         if posteriors.shape[1] != 2:
             raise InputError(
                 f"rule must be one for {posteriors.shape[1]} classes; {type(self).__name__} is for "

@@ -9,7 +9,6 @@ Two simulators of the papers, and what can be known about them without simulatin
 
 from __future__ import annotations
 
-from stakes._check import guard
 from stakes.simulate.gaussian import GaussianWorld, SimulatedCases, gaussian_classes
 from stakes.simulate.random_counts import (
     ProbabilitySampler,
@@ -29,5 +28,3 @@ __all__ = [
     "rising_rates",
     "uniform_shares",
 ]
-
-guard(__name__)

@@ -222,6 +222,7 @@ class GaussianWorld(Value):
         >>> world.sample_each([2, 1], rng=np.random.default_rng(0)).y_true
         array([0, 0, 1])
         """
+        _check.generator(rng)
         each = _check.non_negative("n_per_class", n_per_class, ndim=1)
         if each.size != self.n_classes or (each != np.rint(each)).any() or not each.any():
             raise InputError(
@@ -303,6 +304,7 @@ class GaussianWorld(Value):
         >>> world.bayes_counts(Problem.zero_one(2)).values.round(3).tolist()
         [[0.434, 0.066], [0.066, 0.434]]
         """
+        _check.require("problem", problem, Problem)
         _check.same_labels("the classes of world and problem", self.classes, problem.classes)
         sd = np.sqrt(self.variances)
         low, high = (self.means - _REACH * sd).min(), (self.means + _REACH * sd).max()

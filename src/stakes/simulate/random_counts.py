@@ -63,6 +63,8 @@ def random_confusion(
     >>> float(np.mean(np.diff(f1) * np.diff(accuracy) < 0).round(2))
     0.05
     """
+    _check.a_function("share", share)
+    _check.a_function("correct_rates", correct_rates)
     problems = _check.draws("n_problems", n_problems, low=1)
     models = _check.whole("n_models", n_models, low=1, high=_MOST // problems)
     positive = _drawn("share", share, rng, (problems,))
@@ -94,6 +96,8 @@ def rising_rates(rng: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
     >>> bool(rates.min() >= 0.5), rates.shape
     (True, (1000,))
     """
+    _check.generator(rng)
+    _check.a_shape("size", size)
     return np.asarray(0.5 + 0.5 * np.sqrt(rng.random(size)))
 
 
@@ -114,6 +118,8 @@ def uniform_shares(rng: np.random.Generator, size: tuple[int, ...]) -> FloatArra
     >>> uniform_shares(np.random.default_rng(0), (2, 3)).shape
     (2, 3)
     """
+    _check.generator(rng)
+    _check.a_shape("size", size)
     return np.asarray(rng.random(size))
 
 

@@ -108,7 +108,7 @@ def evaluate_estimators(
     >>> report.verdict.model, report.caveats[0].kind
     ('line', 'cross-validation')
     """
-    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    _check.require("problem", problem, Problem)
     requests = {name: _request(name, stated) for name, stated in _named(estimators).items()}
     if fit_params is not None:
         _check.require("fit_params", fit_params, Mapping, "Write {'sample_weight': weights}.")

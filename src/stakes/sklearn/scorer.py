@@ -54,7 +54,7 @@ def make_scorer(metric: RowMetric | ScoringRule, problem: Problem) -> Scorer:
     >>> cross_val_score(LogisticRegression(), X, y, scoring=make_scorer(bayes_cost, problem), cv=3)
     array([-0.7 , -0.65, -0.65])
     """
-    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    _check.require("problem", problem, Problem)
     if not isinstance(metric, ScoringRule) and not (callable(metric) and metric in METRICS):
         known = ", ".join(name.__name__ for name in METRICS)
         raise InputError(

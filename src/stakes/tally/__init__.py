@@ -5,7 +5,6 @@ Rows are read once and become a tally; after that, rows are not needed again. Ta
 `CellTally` and `JointTally` are their contracts.
 """
 
-from stakes._check import guard
 from stakes.tally.base import CellTally, JointTally, Tally, tallies_by_model
 from stakes.tally.binned_scores import Bins, BinSums
 from stakes.tally.bit_bins import BitGrid
@@ -40,5 +39,3 @@ __all__ = [
     "tallies_by_model",
     "two_classes",
 ]
-
-guard(__name__)

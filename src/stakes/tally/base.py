@@ -292,6 +292,7 @@ class CellTally(Tally):
         return self.cell_weights.shape
 
     def sum_clusters(self, times: FloatArray) -> Self:  # noqa: D102
+        _check.shapes(f"d {len(self.cell_weights)}", times=times)
         return self.with_cell_weights(_summed(times, self.cell_weights))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._check import FloatArray, IntArray, Label, Labels, shapes
 from stakes._value import record
 from stakes.tally.bit_bins import BitGrid
 from stakes.tally.bucket_sort import blocks
@@ -65,6 +65,7 @@ class Bins:
         >>> bins.mean
         array([0.15, 0.55])
         """
+        shapes("S, S, S, S 2", low=low, high=high, sums=sums, weights=weights)
         order = np.argsort(low, kind="stable")
         reached = np.maximum.accumulate(high[order])
         starts = np.flatnonzero(np.concatenate([[True], low[order][1:] > reached[:-1]]))

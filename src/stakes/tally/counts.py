@@ -102,6 +102,7 @@ class Counts(CellTally):
         array([[1., 0., 1.],
                [0., 1., 0.]])
         """
+        _check.require("problem", problem, Labelled)
         _check.aligned(
             y_true=y_true, decided=decided, weights=weights, copies=copies, by=by, clusters=clusters
         )
@@ -323,6 +324,7 @@ class Counts(CellTally):
         array([[90., 10.],
                [ 1.,  9.]])
         """
+        _check.require("problem", problem, Answering)
         _check.same_names("counts and problem", self, problem)
         classes, decisions = problem.classes, problem.decisions
         if None in problem.answers or self.values.shape[-2:] != (len(classes), len(decisions)):
@@ -353,6 +355,7 @@ class Counts(CellTally):
         return np.repeat(np.arange(self.n_classes), self.n_decisions)
 
     def with_cell_weights(self, weights: FloatArray) -> Self:  # noqa: D102
+        _check.shapes(f"… {self.n_classes * self.n_decisions}", weights=weights)
         values = weights.reshape(*weights.shape[:-1], *self.values.shape[-2:])
         groups = self.groups if values.shape == self.values.shape else None
         return self._but(values=values, groups=groups)

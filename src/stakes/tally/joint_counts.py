@@ -127,6 +127,7 @@ class JointCounts(JointTally):
         >>> joint.model("new").values.tolist()
         [[2.0, 0.0], [0.0, 2.0]]
         """
+        _check.require("problem", problem, Labelled)
         if not isinstance(decided, Mapping) or not decided:
             raise InputError(
                 "decided must be a mapping from model to decisions, with at least one model. "

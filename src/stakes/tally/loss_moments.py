@@ -260,6 +260,7 @@ class LossMoments(Tally):
         return self._but(groups=None, **chosen)
 
     def sum_clusters(self, times: FloatArray) -> Self:  # noqa: D102
+        _check.shapes(f"… {len(self.weight)}", times=times)
         weight, sums, scatter = _pooled(times, self.weight, self.sums, self.scatter)
         return self._but(weight=weight, sums=sums, scatter=scatter, groups=None)
 

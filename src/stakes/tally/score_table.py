@@ -195,6 +195,7 @@ class ScoreTable(CellTally):
         return self.weights.shape
 
     def with_cell_weights(self, weights: FloatArray) -> Self:  # noqa: D102
+        _check.shapes(f"… {2 * self.scores.size}", weights=weights)
         columns = weights.reshape(*weights.shape[:-1], 2, self.scores.size)
         return self._with(np.swapaxes(columns, -1, -2))
 

@@ -7,7 +7,6 @@ and its expected loss over any distribution of conditions is a sum, never a grid
 Takes tallies.
 """
 
-from stakes._check import guard
 from stakes.thresholds.best import (
     BestThreshold,
     ByThreshold,
@@ -49,5 +48,3 @@ __all__ = [
     "stakes_table",
     "weighed",
 ]
-
-guard(__name__)

@@ -83,6 +83,7 @@ def best_threshold(table: ScoreTable, problem: Problem) -> BestThreshold:
     >>> round(best.cost, 3), round(best.intercept, 3)
     (0.333, 0.867)
     """
+    _check.require("problem", problem, Problem)
     single(table, "the best threshold")
     matters = not isnan(problem.threshold)
     # Only vertices of the hull can be the best for some costs, and they are far fewer.
@@ -239,6 +240,7 @@ def stakes_table(
     >>> best.threshold, round(best.cost, 9)
     (0.3, 0.5)
     """
+    _check.require("problem", problem, Problem)
     _check.aligned(y_true=y_true, scores=scores, data=data, weights=weights)
     costs = problem.charged(data, case_costs)
     if costs is None:
@@ -300,6 +302,7 @@ def weighed(
            [0., 4.],
            [0., 4.]])
     """
+    _check.shapes("n, n, n", truth=truth, scores=scores, weights=weights)
     _refuse_other_shapes(costs.shape)
     weight = np.ones(truth.size) if weights is None else weights
     if problem.prior is not None:

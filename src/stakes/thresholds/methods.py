@@ -37,6 +37,7 @@ _LEAST = 64  # scores in a block
 
 
 def _block_size(table: ScoreTable) -> int:
+    _check.require("table", table, ScoreTable)
     return max(_BLOCK // max(prod(table.leading), 1), _LEAST)
 
 
@@ -126,6 +127,7 @@ def score_driven_losses(
     scores: FloatArray, distribution: Distribution
 ) -> tuple[FloatArray, FloatArray]:
     """Mean loss of a negative and of a positive case of each score, if the threshold is c."""
+    _check.require("distribution", distribution, Distribution)
     alarm = distribution.moment(1, -np.inf, scores)
     return 2 * alarm, 2 * distribution.upper_moment(scores)
 
@@ -255,6 +257,7 @@ class _Driven(Method):
         >>> round(float(Optimal().mean_loss(table, Uniform())), 6)
         0.125
         """
+        _check.require("table", table, ScoreTable)
         losses = self._case_losses(table, distribution)
         return _check.unwrapped(mean_over_cases(losses, table.class_weights))
 
@@ -291,6 +294,7 @@ class _Blind(Method):
         >>> float(RateUniform().mean_loss(table, Uniform()))
         0.375
         """
+        _check.require("distribution", distribution, Distribution)
         decided, mean = self._decided(table), distribution.mean
         losses = 2 * mean * decided[..., 0, 1] + 2 * (1 - mean) * decided[..., 1, 0]
         return _check.unwrapped(per_case(losses, table.class_weights))
@@ -337,10 +341,11 @@ class ScoreFixed(_Blind):
         >>> ScoreFixed(0.5).threshold(table, [0.1, 0.9]).tolist()
         [0.5, 0.5]
         """
-        return np.full(np.shape(value), self.t)
+        return np.full(_check.reals("value", value).shape, self.t)
 
     def _decided(self, table: ScoreTable) -> FloatArray:
         # A score of −inf exceeds no threshold, but a threshold of −inf means all cases.
+        _check.require("table", table, ScoreTable)
         cut = 0 if self.t == -np.inf else int(np.searchsorted(table.scores, self.t, side="right"))
         below, above = table.weights[..., :cut, :], table.weights[..., cut:, :]
         return np.stack([below.sum(axis=-2), above.sum(axis=-2)], axis=-1)
@@ -379,7 +384,8 @@ class RateFixed(_Blind):
         >>> RateFixed(0.5).threshold(table, 0.1).tolist()
         0.35
         """
-        return np.broadcast_to(_rate_threshold(table, 1 - self.r), np.shape(value)).copy()
+        shape = _check.reals("value", value).shape
+        return np.broadcast_to(_rate_threshold(table, 1 - self.r), shape).copy()
 
     def _decided(self, table: ScoreTable) -> FloatArray:
         return parted_at_rate(table, 1 - self.r)
@@ -426,7 +432,7 @@ class ScoreUniform(_Blind):
         >>> ScoreUniform().threshold(table, 0.1).tolist()
         nan
         """
-        return np.full(np.shape(value), np.nan)
+        return np.full(_check.reals("value", value).shape, np.nan)
 
     def _decided(self, table: ScoreTable) -> FloatArray:
         _check_scores(table, self.low, self.high, "ScoreUniform")
@@ -466,11 +472,12 @@ class RateUniform(_Blind):
         >>> RateUniform().threshold(table, 0.1).tolist()
         nan
         """
-        return np.full(np.shape(value), np.nan)
+        return np.full(_check.reals("value", value).shape, np.nan)
 
     def _decided(self, table: ScoreTable) -> FloatArray:
         # A case is above as many drawn rates as are below its mid-rank: half of its own class, and
         # of the other class the share that the area under the ROC curve puts below it.
+        _check.require("table", table, ScoreTable)
         weights, area = table.class_weights, np.asarray(auc(table))
         shares = weights / np.where(table.n_cases > 0, table.n_cases, 1.0)[..., None]
         area = np.where(np.isnan(area), 0.5, area)  # a class without cases has no share either
@@ -564,6 +571,8 @@ class RateDriven(_Driven):
         >>> round(float(RateDriven().mean_loss(table, Uniform())), 6)
         0.208333
         """
+        _check.require("table", table, ScoreTable)
+        _check.require("distribution", distribution, Distribution)
         if distribution != Uniform():
             return super().mean_loss(table, distribution)
         product = table.shares[..., 0] * table.shares[..., 1]
@@ -620,7 +629,7 @@ class Optimal(_Driven):
         [0.1, 0.4]
         """
         if not np.all(np.isfinite(single(table, "a threshold"))) or not table.n_cases > 0:
-            return np.full(np.shape(value), np.nan)
+            return np.full(_check.reals("value", value).shape, np.nan)
         cuts, segments = hull(table).cuts, hull(table).segments
         # The share of positives rises along the hull, so that bisection finds the tangent point.
         share = segments[:, 1] / segments.sum(axis=1)
@@ -637,6 +646,7 @@ class Optimal(_Driven):
         >>> round(float(Optimal().mean_loss(table, Uniform())), 6)
         0.125
         """
+        _check.require("table", table, ScoreTable)
         losses = np.full(table.weights.shape[:-2], np.nan)
         for index in np.argwhere(both_classes(table)):
             part = table[tuple(index)] if table.leading else table  # which may know its hull
@@ -688,6 +698,7 @@ def _rate_threshold(table: ScoreTable, negative_rate: npt.ArrayLike) -> FloatArr
 
 
 def _check_scores(table: ScoreTable, low: float, high: float, method: str) -> None:
+    _check.require("table", table, ScoreTable)
     scores = table.scores
     if scores[0] >= low and scores[-1] <= high:  # scores are sorted
         return
@@ -781,6 +792,7 @@ def h_measure(table: ScoreTable, distribution: Distribution) -> Numbers:
     >>> round(float(h_measure(table, Beta(2, 2))), 6)
     0.5
     """
+    _check.require("table", table, ScoreTable)
     condition = CostProportions(distribution)
     negative, positive = np.moveaxis(table.shares, -1, 0)
     # Blind decisions are the optimal ones if all cases have the same score, the share of positives.

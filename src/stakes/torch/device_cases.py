@@ -68,7 +68,7 @@ def counts(
     array([[1., 0., 1.],
            [0., 1., 0.]])
     """
-    require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    require("problem", problem, Problem)
     decided, truth = positions("decisions", decisions), positions("y_true", y_true)
     weight = weights_of("weights", weights)
     aligned({"decisions": decided, "y_true": truth, "weights": weight})
@@ -166,7 +166,7 @@ def bayes_decisions(posteriors: Tensor, problem: Problem, *, logits: bool = Fals
     >>> bayes_decisions(torch.tensor([0.001, 0.1, 0.9]), problem)
     tensor([0, 1, 2])
     """
-    require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    require("problem", problem, Problem)
     require("logits", logits, bool, "Write logits=True, or leave it out.")
     refuse_limits(problem)
     predictions = floating("posteriors", posteriors, ndim=(1, 2))

@@ -160,7 +160,7 @@ class _Counting(_Tallied):
 
     def __init__(self, problem: Problem, *rule: object, **options: Any) -> None:
         super().__init__(**options)
-        require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+        require("problem", problem, Problem)
         self.problem = problem
         self._add_sums("cells", (problem.costs.size,))
         self._add_faults()
@@ -286,7 +286,7 @@ class BayesCost(_Counting):
     """
 
     def __init__(self, problem: Problem, *, logits: bool = False, **options: Any) -> None:
-        require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+        require("problem", problem, Problem)
         refuse_limits(problem)
         require("logits", logits, bool, _LOGITS)
         super().__init__(problem, problem.costs.tolist(), logits, **options)
@@ -431,7 +431,7 @@ class Evaluation(_Tallied):
 
     def __init__(self, problem: Problem, *, logits: bool = False, **options: Any) -> None:
         super().__init__(**options)
-        require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+        require("problem", problem, Problem)
         require("logits", logits, bool, _LOGITS)
         self.problem, self.logits = problem, logits
         self._add_rule(problem.costs.tolist(), logits)

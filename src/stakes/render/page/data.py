@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
+from stakes.decide import cheapest_decisions, reachable_decisions, shift_prior
 from stakes.inference import Measured
 from stakes.problem import Limit
 from stakes.render.page.rising_curves import rising_curve
@@ -28,6 +28,7 @@ from stakes.report import (
     System,
 )
 from stakes.rows import POSTERIORS
+from stakes.scoring import posterior_pairs
 from stakes.tally import ScoreTable
 from stakes.thresholds import ByThreshold
 
@@ -391,7 +392,8 @@ def _decides_alike(scores: FloatArray, table: ScoreTable, report: Report, system
         return True  # decisions depend on more than the score
     if system.rule == MOVED:
         scores = shift_prior(scores, assumptions.posterior_prior, assumptions.prior)
-    chosen = np.eye(problem.n_decisions)[bayes_decision_indices(scores, problem)]
+    decided = cheapest_decisions(posterior_pairs(scores), problem.costs)
+    chosen = np.eye(problem.n_decisions)[decided]
     return bool(np.allclose(table.weights.T @ chosen, system.counts.values, rtol=1e-12))
 
 
