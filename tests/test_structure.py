@@ -70,7 +70,7 @@ PLAN: dict[str, tuple[str, ...]] = {
 
 # Folder → its files, from the ground up: each may import those before it.
 FLOORS: dict[str, str] = {
-    "_check": ("kinds encoding strange_labels labels numbers plain_kinds groups alignment shares"),
+    "_check": "kinds encoding strange_labels labels numbers plain_kinds groups alignment shares",
     "adapters": (
         "engine_errors data_files report_tables engine_work label_texts columns frame partitions "
         "pandas_columns sources class_columns checked_columns cluster relations duck expressions "
