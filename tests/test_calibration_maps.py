@@ -795,7 +795,7 @@ def test_derivatives_that_an_engine_sums_are_those_of_the_loss(calibrator):
     mass = np.zeros((3, newton_sums.KEY_FOLDS))
     np.add.at(mass, (truth, fold), 1.0)
     used = np.ones((1, newton_sums.KEY_FOLDS), dtype=np.bool_)
-    sets = newton_sums.Sets(used, mass, np.array([0.2, 0.3, 0.5]), np.array([30.0]))
+    sets = newton_sums.Sets(used, mass, np.array([30.0]))
     problem = SimpleNamespace(classes=(0, 1, 2), n_classes=3)
     model: Any = SimpleNamespace(posteriors=list(columns), problem=problem)
     newton = newton_sums.Newton(model, rows, sets, calibrator)
