@@ -13,7 +13,7 @@ LOWEST_PYTHON ?= $(call first,python3.11 python3.12)
 NEWEST_PYTHON ?= $(call first,python3.14 python3.13 python3.12)
 
 # Examples of core modules that hand frames in or out, or make a page.
-EXAMPLES_WITH_FRAMES := metrics/metric_rows.py::stakes.metrics.metric_rows.MetricTable.frame \
+EXAMPLES_WITH_FRAMES := metrics/metric_tables.py::stakes.metrics.metric_tables.MetricTable.frame \
 	report/_report.py::stakes.report._report.Report.frame \
 	report/_report.py::stakes.report._report.Report.to_html \
 	tally/binned_scores.py::stakes.tally.binned_scores.Bins.from_frame \

@@ -357,7 +357,7 @@ def _import(statement: str) -> Call:
 
 def _f1_ours(n: int) -> Call:
     from stakes import Counts
-    from stakes.measures.confusion import f_beta
+    from stakes.measures import f_beta
 
     y, decided = _labels(n, 2)
     return lambda: f_beta(Counts.from_labels(y, decided), 1.0)

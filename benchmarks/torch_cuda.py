@@ -46,7 +46,7 @@ from stakes.torch import (
     score_hull,
     score_table,
 )
-from stakes.torch.device_bins import DeviceBins
+from stakes.torch.device_scores import DeviceBins
 
 GPU = torch.device("cuda")
 PROBLEM = Problem.binary(false_alarm=1, miss=9)

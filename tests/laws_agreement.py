@@ -24,7 +24,7 @@ from laws import (
 from laws_measures import Cells, margins, mcc, of_each_class, recall, total
 from stakes import agreement
 from stakes.agreement import all_against_all, pairwise
-from stakes.measures.confusion import recall as class_recall
+from stakes.measures import recall as class_recall
 
 ROOMS = ("stakes.agreement",)
 

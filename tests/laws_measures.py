@@ -21,7 +21,8 @@ from laws import (
     root,
     the_problem,
 )
-from stakes.measures import confusion, cost
+from stakes import measures as confusion
+from stakes import measures as cost
 
 ROOMS = ("stakes.measures",)
 

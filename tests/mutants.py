@@ -59,7 +59,7 @@ _CLOCK = "the clock"  # who notices a change after which a test does not end
 PART, PARTS = map(int, os.environ.get("STAKES_MUTANTS_PART", "1/1").split("/"))
 
 # These need other environments: torch, Triton, Spark and Dask.
-ELSEWHERE = ("torch/", "adapters/cluster.py", "_version.py")
+ELSEWHERE = ("torch/", "adapters/duck.py", "_version.py")
 # Tests that read the source, run other processes or a browser, or look at the clock.
 BLIND = (
     *("browser", "clusters", "coverage", "tensors"),

@@ -124,7 +124,7 @@ def _frames(report: Report) -> None:
         import pyarrow  # noqa: F401
     except ImportError:
         return
-    from stakes.adapters.report_tables import TABLES
+    from stakes.adapters.frame import TABLES
 
     for table in TABLES:
         report.frame(table, library="pyarrow")

@@ -24,7 +24,7 @@ from stakes.agreement import (
     perfect_relabelling,
     power_mean,
 )
-from stakes.measures.confusion import (
+from stakes.measures import (
     accuracy,
     f_beta,
     fowlkes_mallows,

@@ -25,7 +25,7 @@ from stakes.audit import (
     implied_costs,
     implied_costs_of_replicates,
 )
-from stakes.audit.implied_costs import _on_the_line
+from stakes.audit.suitability import _on_the_line
 from stakes.errors import InputError
 from stakes.inference import AllCases, resample
 from stakes.measures import error_rate, expected_cost, f_beta, informedness, normalized_cost

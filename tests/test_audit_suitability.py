@@ -18,8 +18,7 @@ from stakes.agreement import (
 from stakes.audit import FAMILIAR, Gain, suitability
 from stakes.audit.suitability import BOUNDED, FLIP, ONLY_PERFECT, ORDER, PERFECT_IS_ONE, _tables
 from stakes.errors import InputError
-from stakes.measures import accuracy, balanced_accuracy, error_rate
-from stakes.measures.confusion import mcc
+from stakes.measures import accuracy, balanced_accuracy, error_rate, mcc
 from stakes.tally import Counts
 
 

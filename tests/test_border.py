@@ -31,10 +31,10 @@ from stakes import (
 )
 from stakes._check import mapping_of, refuse_mixed, require, shapes
 from stakes._check.kinds import _MADE_BY
-from stakes._check.plain_kinds import a_label
+from stakes._check.numbers import a_label
 from stakes.curves import DetectionErrorTradeoff
 from stakes.evaluation.evaluate_rows import memory_bytes
-from stakes.evaluation.slice_costs import _refuse_measurements
+from stakes.evaluation.evidence import _refuse_measurements
 from stakes.inference import profile_interval
 from stakes.limits import coverage_of
 from stakes.thresholds import Method

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from numpy import inf
 
 from stakes._check import FloatArray, IntArray
-from stakes.tally import ScoreTable, SortedRuns, bucket_sort, distinct_scores
+from stakes.tally import ScoreTable, SortedRuns
+from stakes.tally import score_table as bucket_sort
+from stakes.tally import score_table as distinct_scores
 
 TINY = 5e-324
 MEASURE = bucket_sort.sort_times.__wrapped__  # without the memory of an earlier call

@@ -37,7 +37,7 @@ from stakes.calibration import (
     table_cost_of_miscalibration,
     top_label_table,
 )
-from stakes.calibration.calibration_errors import _radii
+from stakes.calibration.reliability import _radii
 from stakes.errors import InputError
 from stakes.scoring import BetaScore, Brier, EqualMass, EqualWidth, HalfBrier, HullBins, LogLoss
 from stakes.tally import Counts, ScoreTable

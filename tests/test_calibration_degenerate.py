@@ -22,7 +22,7 @@ from stakes.calibration import (
     spiegelhalter,
 )
 from stakes.calibration.affine import _best_coldness
-from stakes.calibration.fitting import RIDGE, _inverse
+from stakes.calibration.logistic import RIDGE, _inverse
 from stakes.tally import ScoreTable
 
 BENT: tuple[Calibrator, ...] = (BetaMap(), VectorScaling(), FullAffine())

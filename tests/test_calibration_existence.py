@@ -28,9 +28,9 @@ from stakes.calibration import (
     Platt,
     Temperature,
     VectorScaling,
-    fitting,
-    multiclass,
 )
+from stakes.calibration import affine as multiclass
+from stakes.calibration import logistic as fitting
 from stakes.calibration.logistic import fit_logistic
 from stakes.scoring import EqualMass
 

@@ -33,15 +33,16 @@ from stakes.calibration import (
     Temperature,
     VectorScaling,
     cross_calibrate,
-    fitting,
     from_json,
     logistic,
-    multiclass,
 )
+from stakes.calibration import affine as multiclass
+from stakes.calibration import logistic as fitting
 from stakes.calibration.calibrator import FittedIdentity
 from stakes.calibration.crossfit import fold_numbers
 from stakes.errors import InputError
-from stakes.tally import ScoreTable, bucket_sort
+from stakes.tally import ScoreTable
+from stakes.tally import score_table as bucket_sort
 
 inf = math.inf
 
@@ -755,7 +756,7 @@ def test_identity_moves_posteriors_from_the_shares_of_the_data_to_a_prior() -> N
 def test_posteriors_moved_by_an_engine_are_those_of_numpy():
     nw = pytest.importorskip("narwhals.stable.v2")
     pl = pytest.importorskip("polars")
-    from stakes.adapters.map_columns import second_class
+    from stakes.adapters.lazy_decisions import second_class
 
     scores = np.array([0.0, 0.2, 0.7, 1.0])
     priors = {"from_prior": np.array([0.8, 0.2]), "to_prior": np.array([0.4, 0.6])}
@@ -767,7 +768,7 @@ def test_posteriors_moved_by_an_engine_are_those_of_numpy():
 
 def test_a_newton_step_of_an_engine_that_is_too_long_is_taken_back():
     """On a hyperbola a step from x leads to −x³: away from the minimum, where x is above one."""
-    newton_sums = pytest.importorskip("stakes.adapters.newton_sums")
+    newton_sums = pytest.importorskip("stakes.adapters.refits")
 
     class Hyperbola(newton_sums.Newton):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
@@ -787,7 +788,7 @@ def test_a_newton_step_of_an_engine_that_is_too_long_is_taken_back():
 def test_derivatives_that_an_engine_sums_are_those_of_the_loss(calibrator):
     nw = pytest.importorskip("narwhals.stable.v2")
     pl = pytest.importorskip("polars")
-    newton_sums = pytest.importorskip("stakes.adapters.newton_sums")
+    newton_sums = pytest.importorskip("stakes.adapters.refits")
     rng = np.random.default_rng(0)
     truth, fold = np.arange(60) % 3, np.arange(60) % newton_sums.KEY_FOLDS
     columns = {f"p{k}": column for k, column in enumerate(rng.dirichlet([1, 1, 1], 60).T)}

@@ -23,7 +23,7 @@ from stakes.calibration import (
     decompose_by_recalibration,
     spiegelhalter,
 )
-from stakes.calibration.calibration_errors import class_tables
+from stakes.calibration.reliability import class_tables
 from stakes.decide import bayes_decision_indices, expected_costs
 from stakes.scoring import Brier, LogLoss, mean_score, score_moments
 from stakes.simulate import SimulatedCases, gaussian_classes

@@ -128,7 +128,7 @@ def test_what_a_problem_is_given_stays_with_its_columns(problem):
         lambda c, p: stakes.inference.profile_interval(c, p),
         lambda c, p: stakes.decide.reachable_decisions(p),
         lambda c, p: stakes.regions.decision_regions(p),
-        lambda c, p: stakes.measures.cost.cost_shares(c, p),
+        lambda c, p: stakes.measures.cost_shares(c, p),
         lambda c, p: Problem.expected([p, p]),
     ],
 )

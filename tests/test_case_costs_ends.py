@@ -11,8 +11,8 @@ import pytest
 import stakes
 from stakes import Decisions, InputError, Problem, evaluate
 from stakes.decide import reachable_decisions
-from stakes.evaluation import case_charges
-from stakes.evaluation.case_charges import reachable_by_case
+from stakes.evaluation import evidence as case_charges
+from stakes.evaluation.evidence import reachable_by_case
 from stakes.report import Report
 
 COSTS = {

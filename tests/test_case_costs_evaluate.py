@@ -11,9 +11,8 @@ import stakes
 from stakes import Decisions, InputError, Limit, Problem, Scores, evaluate
 from stakes._check import FloatArray
 from stakes.evaluation import build_report, read_cases
-from stakes.evaluation.case_charges import NO_MODEL, Charges, _few_of, few_cases
-from stakes.evaluation.cost_intervals import costs_of
-from stakes.evaluation.folds import case_cost
+from stakes.evaluation.evidence import NO_MODEL, Charges, _few_of, costs_of, few_cases
+from stakes.evaluation.predictions import case_cost
 from stakes.inference.losses import LossSample
 from stakes.report import Report
 

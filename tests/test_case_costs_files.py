@@ -25,9 +25,8 @@ import pyarrow.parquet
 
 from stakes import Columns, Decisions, InputError, Limit, Problem, evaluate, evaluate_frame
 from stakes.adapters import joint_decisions
-from stakes.adapters.case_costs import between_scores, pooled_costs
-from stakes.adapters.expressions import cheapest_of_each, grouped, high_of, low_of
-from stakes.adapters.lazy import TRUTH, WEIGHT
+from stakes.adapters.lazy import TRUTH, WEIGHT, cheapest_of_each, grouped, high_of, low_of
+from stakes.adapters.lazy_models import between_scores, pooled_costs
 from test_case_costs_evaluate import PAYMENTS, World
 from test_cli import run
 

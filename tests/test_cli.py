@@ -31,8 +31,7 @@ from stakes._expression import Name
 from stakes.calibration import Affine, Isotonic, Temperature, from_json
 from stakes.cli.audit import _outcome
 from stakes.cli.commands import stakes as command
-from stakes.cli.fail_if import Values
-from stakes.cli.options import CALIBRATORS
+from stakes.cli.options import CALIBRATORS, Values
 
 RNG = np.random.default_rng(3)
 N = 120
@@ -995,7 +994,7 @@ def test_the_numbers_of_the_demo():
     """The costs of decisions as they come, counted in SQL with the thresholds 0.06 and 0.7."""
     import duckdb
 
-    from stakes.cli.demo import demo_report
+    from stakes.cli.evaluate import demo_report
 
     report = demo_report()
     costs = {system.name: system.cost.value for system in report.systems}

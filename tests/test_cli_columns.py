@@ -24,17 +24,14 @@ import pyarrow.parquet
 
 from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
-from stakes.adapters.checked_columns import checked
-from stakes.adapters.class_columns import posterior_columns
-from stakes.adapters.columns import Columns, prediction_columns
+from stakes.adapters.checked_columns import checked, posterior_columns
+from stakes.adapters.columns import Columns, prediction_columns, spellings
 from stakes.adapters.data_files import Files, Format, engine_errors, located
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.engine_work import Advance, Watch
-from stakes.adapters.label_texts import spellings
 from stakes.adapters.report_on import memory_size
 from stakes.adapters.sources import RowArrays
-from stakes.cli.column_options import report_on_files, stated_columns
-from stakes.cli.rewriting import rewrite
+from stakes.cli.options import report_on_files, rewrite, stated_columns
 from stakes.errors import InputError
 
 TWO = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["ok", "ask", "no"])

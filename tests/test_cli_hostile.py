@@ -37,8 +37,8 @@ from stakes._text import printable, text_table
 from stakes.adapters.data_files import write_rows
 from stakes.cli import output
 from stakes.cli.commands import stakes as command
+from stakes.cli.options import _KINDS, is_formula
 from stakes.cli.output import refuse_other_than_page
-from stakes.cli.rewriting import _KINDS, is_formula
 from stakes.render import Section, Table, refuse_too_long_to_write
 from stakes.report import Report
 from stakes.rule import Rule

@@ -23,7 +23,7 @@ from stakes.inference import (
     wilson_rates,
 )
 from stakes.metrics import clinical_table
-from stakes.metrics.clinical_samples import _JOINED
+from stakes.metrics.metric_tables import _JOINED
 
 WAIT_TREAT: dict[str, Any] = {"classes": ["well", "ill"], "decisions": ["wait", "treat"]}
 METRICS = ["sensitivity", "specificity", "PPV", "NPV", "LR+", "LR−", "net benefit"]

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stakes import InputError, Problem
-from stakes.measures.confusion import (
+from stakes.measures import (
     abstention_rate,
     accuracy,
     balanced_accuracy,
@@ -19,8 +19,10 @@ from stakes.measures.confusion import (
     best_naive_f_beta,
     cohen_kappa,
     coverage,
+    decision_rates,
     diagnostic_odds_ratio,
     error_rate,
+    expected_cost,
     f_beta,
     f_beta_of_averages,
     fowlkes_mallows,
@@ -32,18 +34,14 @@ from stakes.measures.confusion import (
     mcc,
     negative_predictive_value,
     net_benefit,
+    normalized_cost,
     one_vs_rest,
     precision,
     recall,
+    relative_economic_value,
     specificity,
     standardized_net_benefit,
     weighted_kappa,
-)
-from stakes.measures.cost import (
-    decision_rates,
-    expected_cost,
-    normalized_cost,
-    relative_economic_value,
 )
 from stakes.tally import Counts
 

@@ -9,8 +9,7 @@ import pytest
 
 from stakes import Problem
 from stakes._check import BoolArray, FloatArray
-from stakes.measures.confusion import f_beta, mcc
-from stakes.measures.cost import normalized_cost
+from stakes.measures import f_beta, mcc, normalized_cost
 from stakes.tally import Counts
 
 STEPS = 20

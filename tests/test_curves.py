@@ -17,8 +17,7 @@ from stakes._check import FloatArray
 from stakes.conditions import Condition, CostProportions, Skews
 from stakes.curve import Curve
 from stakes.errors import InputError
-from stakes.measures.confusion import net_benefit
-from stakes.measures.cost import expected_cost, normalized_cost
+from stakes.measures import expected_cost, net_benefit, normalized_cost
 from stakes.problem import Problem
 from stakes.scoring import brier
 from stakes.tally import Counts, ScoreTable

@@ -638,7 +638,7 @@ def test_the_smooth_line_of_a_rare_class_bends_where_its_axis_shows_it():
 
 
 def test_many_cases_are_counted_in_plain_numbers():
-    module = pytest.importorskip("stakes.plot.band_plots")
+    module = pytest.importorskip("stakes.plot._figures")
     counts = [module._count(n) for n in (0.5, 300, 9999, 19_811, 123_456, 999_999, 1_234_567)]
     assert counts == ["0.5", "300", "9999", "19.8k", "123k", "1000k", "1.23M"]
     y, p = rare()
@@ -664,7 +664,7 @@ def test_titles_of_neighbouring_panels_have_two_lines_and_do_not_touch():
 
 
 def test_a_title_is_broken_near_its_middle():
-    broken = pytest.importorskip("stakes.plot.band_plots")._in_two_lines
+    broken = pytest.importorskip("stakes.plot._figures")._in_two_lines
     assert broken("forest", 10) == "forest"
     assert broken("gradient boosting, calibrated", 20) == "gradient boosting,\ncalibrated"
     assert broken("a bb ccccccccccccccc", 16) == "a bb\nccccccccccccccc"

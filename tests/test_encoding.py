@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from stakes import Counts, InputError, Problem, ScoreTable
-from stakes._check import codes, distinct, encoding
-from stakes._check.encoding import distinct_texts, integer_range, text_positions
+from stakes._check import codes, distinct
+from stakes._check import labels as encoding
+from stakes._check.labels import distinct_texts, integer_range, text_positions
 
 N = 10_000  # more rows than the sample whose texts are looked up in the others
 

@@ -36,7 +36,7 @@ from stakes import (
     evaluate,
     evaluate_frame,
 )
-from stakes.adapters.engine_errors import frame_errors
+from stakes.adapters.engine_work import frame_errors
 from stakes.tally import Bins, BitGrid
 
 PROBLEM = Problem.binary(false_alarm=1, miss=9)

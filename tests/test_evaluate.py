@@ -29,7 +29,7 @@ from stakes import (
 )
 from stakes.calibration import Affine, Isotonic, VectorScaling
 from stakes.evaluation.caveats import _prior_mismatch
-from stakes.evaluation.score_bins import decision_changes
+from stakes.evaluation.tally_rows import decision_changes
 from stakes.inference import Measured, profile_interval
 from stakes.report import TUNED, TUNED_APART
 

@@ -14,7 +14,7 @@ from stakes._text import always
 from stakes.decide import reachable_decisions
 from stakes.evaluation import evaluate_rows
 from stakes.evaluation.build_report import report_of
-from stakes.evaluation.cross_fitted import fitting_of
+from stakes.evaluation.evidence import fitting_of
 from stakes.inference import (
     Clusters,
     Move,
@@ -29,8 +29,7 @@ from stakes.inference import (
     with_blind,
 )
 from stakes.regions import Margin
-from stakes.render.flip_tables import _in_words, margin_section
-from stakes.render.tables import sections
+from stakes.render.tables import _in_words, margin_section, sections
 from stakes.report import POSTERIOR_RULES, Flip
 from stakes.report._flips import _moves
 

@@ -15,12 +15,11 @@ import report_kinds
 from stakes import Decisions, Limit, Posteriors, Problem, Report, Scores, bayes_decisions, evaluate
 from stakes.decide import mean_costs
 from stakes.evaluation.cases import read_cases
-from stakes.evaluation.folds import Folds
 from stakes.evaluation.limited_rules import BoundLadder, limited_rule, other_folds
 from stakes.evaluation.moved_limits import _move, _with_bound, away
-from stakes.evaluation.predictions import read_predictions
-from stakes.render.flip_tables import anew_section, nearest_change
+from stakes.evaluation.predictions import Folds, read_predictions
 from stakes.render.html import _still
+from stakes.render.tables import anew_section, nearest_change
 from stakes.report import BAYES, Flip, MovedNumber, flip_of
 from stakes.report._flips import _moves
 from tamper import sealed_again

@@ -21,7 +21,7 @@ import polars as pl
 import pyarrow as pa
 
 from stakes import Between, Decisions, Limit, Posteriors, Problem, Scores, bayes_decisions, evaluate
-from stakes.adapters import report_tables
+from stakes.adapters import frame as report_tables
 from stakes.adapters.sources import opened
 from stakes.calibration import Isotonic
 from stakes.errors import InputError, MissingExtraError

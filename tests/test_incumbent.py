@@ -16,7 +16,7 @@ from scipy.stats import chi2
 import stakes
 from report_kinds import report_of
 from stakes import Decisions, InputError, Limit, Problem, Report
-from stakes.evaluation.baseline import (
+from stakes.evaluation.verdict import (
     Allowance,
     Incumbent,
     compared,
@@ -25,7 +25,7 @@ from stakes.evaluation.baseline import (
 )
 from stakes.inference import Measured, difference_support, profile_bounds
 from stakes.limits import LimitCheck
-from stakes.render.against import _caveat, _in_brief, brief_sections
+from stakes.render.system_tables import _caveat, _in_brief, brief_sections
 from stakes.report._systems import compared_system
 from stakes.tally import JointCounts
 from tamper import sealed_again

@@ -44,9 +44,9 @@ from stakes.inference import (
     profile_interval,
     resample,
 )
-from stakes.inference.jackknife import cluster_influence
-from stakes.inference.supports import cost_support
-from stakes.inference.tally_checks import cluster_count
+from stakes.inference.estimate import cluster_count
+from stakes.inference.profile import cost_support
+from stakes.inference.schemes import cluster_influence
 from stakes.ranking import auc
 from stakes.tally import CellTally, JointScores
 

@@ -24,9 +24,9 @@ from stakes.inference import (
     minimal_detectable_difference,
     p_value,
 )
-from stakes.inference.max_law import max_law
-from stakes.inference.normals import normal_scores, student_quantile, student_tail
+from stakes.inference.estimate import normal_scores, student_quantile, student_tail
 from stakes.inference.sampling import CostErrors
+from stakes.inference.selection import max_law
 
 
 def generator(seed: int = 7) -> np.random.Generator:

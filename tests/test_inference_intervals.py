@@ -33,7 +33,7 @@ from stakes.inference import (
     jackknife,
     wilson_rates,
 )
-from stakes.inference.intervals import quantile
+from stakes.inference.estimate import quantile
 from stakes.ranking import auc
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])

@@ -21,8 +21,8 @@ from stakes.inference import (
     ratio_bounds,
     system_costs,
 )
-from stakes.inference.loss_bins import bin_codes, bins_of, value_at_rank
-from stakes.inference.loss_costs import _beyond_root
+from stakes.inference.losses import bin_codes, bins_of, value_at_rank
+from stakes.inference.system_costs import _beyond_root
 from stakes.tally import JointCounts
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])

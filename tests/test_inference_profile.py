@@ -27,7 +27,7 @@ from stakes.inference import (
     profile_normalized_interval,
     profile_ratio,
 )
-from stakes.inference.tilted_shares import _tilted, strata_of
+from stakes.inference.likelihood import _tilted, strata_of
 from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts

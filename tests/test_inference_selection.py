@@ -25,17 +25,21 @@ from stakes.inference import (
     system_costs,
     with_blind,
 )
-from stakes.inference.max_law import (
+from stakes.inference.estimate import chi_square_tail, fixed_normals, fixed_uniforms
+from stakes.inference.profile import profile_interval
+from stakes.inference.sampling import CostErrors
+from stakes.inference.selection import (
     MaxLaw,
+    _chosen_again,
+    _errors,
+    _kept,
+    _rivals,
+    _widened,
     bonferroni_law,
     canonical_order,
     first_quantiles,
     max_law,
 )
-from stakes.inference.normals import chi_square_tail, fixed_normals, fixed_uniforms
-from stakes.inference.profile import profile_interval
-from stakes.inference.sampling import CostErrors
-from stakes.inference.winner import _chosen_again, _errors, _kept, _rivals, _widened
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
 PRIOR = PROBLEM.with_prior([0.97, 0.03])

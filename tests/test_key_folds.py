@@ -10,7 +10,7 @@ import pytest
 from stakes import InputError, Problem, evaluate
 from stakes.calibration import Affine, Isotonic
 from stakes.evaluation.cases import read_cases
-from stakes.evaluation.folds import KEY_FOLDS, Folds, fold_of_key
+from stakes.evaluation.predictions import KEY_FOLDS, Folds, fold_of_key
 
 PROBLEM = Problem.binary(false_alarm=1, miss=9)
 RNG = np.random.default_rng(4)

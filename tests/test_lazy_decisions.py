@@ -31,9 +31,9 @@ from engine_decisions import (
     check_rule,
 )
 from stakes import InputError, Posteriors, Problem, Rule, bayes_decisions
-from stakes.adapters.expressions import cheapest_of_each, most_probable
-from stakes.adapters.map_columns import with_mapped
-from stakes.adapters.streamed_scores import decision_steps
+from stakes.adapters.frame_tallies import decision_steps
+from stakes.adapters.lazy import cheapest_of_each, most_probable
+from stakes.adapters.lazy_decisions import with_mapped
 from stakes.calibration import BetaMap, Histogram, Isotonic, OneVsRestIsotonic
 from stakes.scoring import EqualWidth
 

@@ -12,9 +12,9 @@ import pytest
 from stakes import Decisions, InputError, Limit, Problem, Report, Scores, evaluate, price_limits
 from stakes.calibration import Affine
 from stakes.evaluation.cases import read_cases
-from stakes.evaluation.folds import Folds
+from stakes.evaluation.predictions import Folds
 from stakes.limits import capacity_curve, coverage_curve
-from stakes.render.limit_tables import capacity_section
+from stakes.render.system_tables import capacity_section
 from tamper import sealed_again
 
 PLAIN: dict[str, Any] = {"calibrator": None, "replicates": 50}

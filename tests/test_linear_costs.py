@@ -11,7 +11,7 @@ import pytest
 import stakes
 from stakes import Decisions, InputError, Problem, Scores, evaluate
 from stakes._expression import Name, parse
-from stakes.evaluation.case_charges import NO_MODEL
+from stakes.evaluation.evidence import NO_MODEL
 from stakes.report import Report
 from stakes.thresholds import ByThreshold, stakes_table
 from tamper import sealed_again

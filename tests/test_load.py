@@ -18,15 +18,15 @@ from stakes.inference import (
     comparison,
     contender_exits,
     contenders,
-    max_law,
     profile,
     profile_interval,
     profile_normalized_interval,
     selection,
-    supports,
     uncertain_problems,
     with_blind,
 )
+from stakes.inference import profile as supports
+from stakes.inference import selection as max_law
 from stakes.inference.comparison import triangular_root
 from stakes.measures import accuracy
 from stakes.render import json as render_json

@@ -13,11 +13,10 @@ from stakes._check import IntArray
 from stakes.calibration import Isotonic
 from stakes.evaluation import Cases, read_cases
 from stakes.evaluation.tally_rows import sample_of
-from stakes.inference.effective_cases import Cells
-from stakes.inference.sampling import cost_errors
+from stakes.inference.sampling import Cells, cost_errors
 
 PROBLEM = Problem.binary(false_alarm=1, miss=9)
-TALLY = sys.modules["stakes.evaluation.cluster_groups"]
+TALLY = sys.modules["stakes.evaluation.cases"]
 
 
 def patients(seed: int = 0, n_patients: int = 2000) -> tuple[IntArray, Any, IntArray]:
@@ -140,7 +139,7 @@ def test_maps_and_slices_go_with_groups_of_clusters(monkeypatch):
 
 def test_a_hundred_groups_that_do_not_fit_are_refused(monkeypatch):
     truth, p, owner = patients()
-    for name in ("stakes.tally.read_rows", "stakes.evaluation.cluster_groups"):
+    for name in ("stakes.tally.read_rows", "stakes.evaluation.cases"):
         monkeypatch.setattr(sys.modules[name], "MOST_CELLS", 300)
     with pytest.raises(InputError, match=r"100 of them, each of \d+ numbers, take .* GB") as caught:
         evaluate(truth, p, PROBLEM, clusters=owner, calibrator=None)

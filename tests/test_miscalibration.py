@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 from stakes import Problem, ScoreTable, evaluate
 from stakes._check import FloatArray
 from stakes.calibration import Affine, Isotonic, table_cost_of_miscalibration
-from stakes.evaluation.miscalibration import FewCases, RedrawnClasses, _drawn
+from stakes.evaluation.quality import FewCases, RedrawnClasses, _drawn
 from stakes.regions import decision_regions
 
 SHARE = 0.1
@@ -212,7 +212,7 @@ def test_classes_that_are_drawn_anew_are_those_of_the_same_cases(cases, monkeypa
         return np.concatenate(list(_drawn(cases, posteriors, 40, np.random.default_rng(2))))
 
     whole = drawn()
-    monkeypatch.setattr("stakes.evaluation.miscalibration._BLOCK", 3 * cases.size)
+    monkeypatch.setattr("stakes.evaluation.quality._BLOCK", 3 * cases.size)
     blocks = drawn()
     np.testing.assert_array_equal(whole, blocks)  # in one piece, and three replicates at a time
     assert 0 < len(whole) <= 40

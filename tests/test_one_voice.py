@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stakes import Limit, Problem, evaluate
-from stakes.evaluation.running_costs import Operation
+from stakes.evaluation.cases import Operation
 from stakes.evaluation.verdict_words import VerdictWords
 from stakes.inference import Clusters, Measured, profile_interval
 from stakes.report import NaiveDecision

@@ -15,7 +15,7 @@ from stakes._hashing import distinct_hashes, even_parts, number_hashes, text_has
 from stakes.calibration import Isotonic, hashed_folds
 from stakes.calibration.crossfit import CheckedRows
 from stakes.evaluation.cases import read_cases
-from stakes.evaluation.folds import Folds
+from stakes.evaluation.predictions import Folds
 from stakes.problem import Limit
 from stakes.rows import Decisions, Posteriors, Predicted, Scores
 

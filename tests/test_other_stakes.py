@@ -21,14 +21,12 @@ from stakes import (
     expected_cost,
 )
 from stakes.decide import bayes_decision_indices, shift_prior
-from stakes.evaluation.joint_bins import _key
-from stakes.evaluation.score_bins import shown_sums
+from stakes.evaluation.tally_rows import _key, shown_sums
 from stakes.inference import contenders, profile_interval, with_blind
 from stakes.inference.likelihood import profile_bounds
 from stakes.report import Stakes
-from stakes.report._flips import _zones
-from stakes.report._other_stakes import MovedCosts
-from stakes.report._pairs import cost_of
+from stakes.report._flips import MovedCosts, _zones
+from stakes.report._systems import cost_of
 
 RNG = np.random.default_rng(4)
 TRUTH = (RNG.random(600) < 0.3).astype(int)
@@ -327,7 +325,7 @@ def test_the_reach_of_costs_is_that_of_each_class_weighed_by_the_prior(report, m
     def noted(*arguments: Any, **options: Any) -> None:
         asked.update(options)
 
-    monkeypatch.setattr("stakes.report._other_stakes.contenders_among", noted)
+    monkeypatch.setattr("stakes.report._flips.contenders_among", noted)
     assert Stakes(report).moved(costs, prior, kept=True).choice is None
     assert asked["reach"] == pytest.approx(0.7 * 6 + 0.3 * 15)
 

@@ -14,7 +14,7 @@ import pytest
 from stakes import Limit, Posteriors, Problem, Report, Scores, evaluate
 from stakes._files import sealed
 from stakes.calibration import Affine, BetaMap, Histogram, Identity, Isotonic, Logistic, Platt
-from stakes.evaluation.rule_words import rule_in_words
+from stakes.evaluation.verdict_words import rule_in_words
 from stakes.measures import expected_cost
 from stakes.report import System
 from stakes.rule import Rule

@@ -267,14 +267,14 @@ def test_longer_names_take_as_much_more_room_as_their_letters():
 
 
 def test_the_share_at_the_corners_of_a_skew_is_one_or_none():
-    plots = pytest.importorskip("stakes.plot.table_plots")
+    plots = pytest.importorskip("stakes.plot._figures")
     assert plots._share_at(np.array([0.0, 0.5]), 0.0).tolist() == [1.0, 1.0]
     assert plots._share_at(np.array([1.0, 0.5]), 1.0).tolist() == [0.0, 0.0]
 
 
 def test_a_panel_of_reliability_has_the_same_ticks_on_both_axes():
     figure = pytest.importorskip("matplotlib.figure")
-    plots = pytest.importorskip("stakes.plot.band_plots")
+    plots = pytest.importorskip("stakes.plot._figures")
     bins, line = [np.array([0.2, 0.7])] * 5, [np.array([0.0, 1.0])] * 4
     panel = plots.ReliabilityPanel("forest", *bins, *line)
     ax = plots.reliability_panels([panel], ax=figure.Figure().subplots())

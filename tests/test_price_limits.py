@@ -489,7 +489,7 @@ def test_limits_that_no_rule_keeps_are_refused_with_the_closest_value():
 @pytest.mark.parametrize("n_cases", [1_500, pytest.param(60_000, marks=pytest.mark.slow)])
 def test_many_cases_have_the_prices_of_a_search_through_all_of_them(n_cases, monkeypatch):
     """Cases that are decided alike near the prices are summed up; nothing is lost by that."""
-    from stakes.limits import exact_prices as search
+    from stakes.limits import priced as search
 
     rng = np.random.default_rng(12)
     p = rng.beta(0.3, 3, n_cases)

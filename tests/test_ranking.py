@@ -19,7 +19,7 @@ from stakes import ranking
 from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.ranking.convex_hull import _beyond, _walked
+from stakes.ranking import _beyond, _walked
 from stakes.tally import ScoreTable
 
 Measure = Callable[[ScoreTable], FloatArray]

@@ -16,12 +16,10 @@ from hypothesis import strategies as st
 from stakes import Counts, Decisions, Limit, Problem, Report, Scores, _text, evaluate
 from stakes._text import measured, measured_column, probability, supported
 from stakes.inference import Measured, few_of_classes
-from stakes.render.flip_tables import _spans
-from stakes.render.key_figures import clarity
-from stakes.render.layout import Section, Table, middle
-from stakes.render.line_picture import LinePicture
-from stakes.render.systems import _always, _largest, _slice
-from stakes.render.tables import QUALITY, _spent, sections
+from stakes.render.html import clarity
+from stakes.render.layout import LinePicture, Section, Table, middle
+from stakes.render.system_tables import _always, _largest, _slice
+from stakes.render.tables import QUALITY, _spans, _spent, sections
 from stakes.render.text_formats import _table
 
 FAST: dict[str, Any] = {"calibrator": None, "replicates": 10}
@@ -193,7 +191,7 @@ def test_counts_are_whole_and_money_is_never_in_powers_of_ten():
 
 
 def test_an_interval_keeps_its_own_minus_sign():
-    from stakes.evaluation.sentences import span
+    from stakes.evaluation.cases import span
 
     assert span(Measured(0.0, -0.0125, 1.0), 0.95) == "95 % interval −0.01 to 1.00"
 
@@ -324,7 +322,7 @@ def test_no_line_ends_inside_a_percentage_or_between_a_number_and_its_unit(width
 
 def test_what_rounding_leaves_of_nothing_is_shown_as_zero():
     """Where a verdict flips exactly at zero, sums of floats end a little beside it."""
-    from stakes.render.rounding import flip
+    from stakes.render.layout import flip
 
     assert flip(5.684e-14, 180.0, 180.0) == "0"
     assert flip(180.0 + 2.8e-14, 180.0, 180.0) == "180"

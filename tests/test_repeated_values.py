@@ -11,7 +11,7 @@ import pytest
 from stakes import Decisions, Problem, Report, evaluate_frame
 from stakes._check import FloatArray, IntArray
 from stakes.calibration import Affine
-from stakes.evaluation.repeated_values import RepeatedColumn, design_effect
+from stakes.evaluation.evaluate_rows import RepeatedColumn, design_effect
 
 pl = pytest.importorskip("polars")
 pytest.importorskip("pyarrow")

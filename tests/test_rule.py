@@ -37,8 +37,7 @@ from stakes.calibration import (
     VectorScaling,
     from_json,
 )
-from stakes.rule import Rules
-from stakes.rule._cuts import cuts_of
+from stakes.rule import Rules, cuts_of
 
 inf = math.inf
 

@@ -39,7 +39,7 @@ from engine_reports import (
     three_classes,
 )
 from stakes import Decisions, InputError, Limit, Problem, Report, evaluate_frame
-from stakes.adapters import newton_sums
+from stakes.adapters import refits as newton_sums
 from stakes.adapters.refits import why_none
 from stakes.calibration import (
     Affine,

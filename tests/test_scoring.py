@@ -27,8 +27,7 @@ from stakes.scoring import (
     RankedProbability,
     Spherical,
 )
-from stakes.scoring.rules import _missed
-from stakes.scoring.weighted import incomplete_beta
+from stakes.scoring.rules import _missed, incomplete_beta
 from stakes.tally import ScoreTable
 
 inf, nan = math.inf, math.nan

@@ -24,16 +24,18 @@ from stakes import (
     normalized_cost,
     shift_prior,
 )
-from stakes.measures.cost import decision_rates
+from stakes.measures import decision_rates
 from stakes.simulate import (
+    Bells,
     GaussianWorld,
+    _Cells,
+    _log_sum,
     fixed,
     gaussian_classes,
     random_confusion,
     rising_rates,
     uniform_shares,
 )
-from stakes.simulate._line import Bells, _Cells, _log_sum
 
 # ferrer-ec, Table 1 ------------------------------------------------------------------------------
 

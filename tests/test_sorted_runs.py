@@ -12,7 +12,8 @@ from stakes import Beta, Problem, ScoreTable, auc, best_threshold, h_measure
 from stakes.conditions import CostProportions
 from stakes.inference import delong_auc
 from stakes.ranking import certified, exact_bins, roc_hull
-from stakes.tally import BinSums, BitGrid, SortedRuns, sorted_runs
+from stakes.tally import BinSums, BitGrid, SortedRuns
+from stakes.tally import binned_scores as sorted_runs
 from stakes.thresholds import Optimal, RateDriven, expected_loss
 
 NASTY = np.array(
@@ -96,7 +97,7 @@ def test_a_score_of_very_many_cases_is_pooled_some_at_a_time(small_pieces):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranks_of_ranges_are_those_of_the_whole_table(kind, weighted, small_pieces, monkeypatch):
-    monkeypatch.setattr("stakes.ranking.score_ranges._EACH", 16)
+    monkeypatch.setattr("stakes.ranking._EACH", 16)
     y, scores = drawn(kind, 1500)
     weights = np.random.default_rng(1).integers(1, 9, 1500) / 4.0 if weighted else None
     table = ScoreTable.from_scores(y, scores, weights=weights)
@@ -118,7 +119,7 @@ def test_ranks_of_ranges_are_those_of_the_whole_table(kind, weighted, small_piec
 
 
 def test_the_mean_of_a_bin_counts_every_score_as_often_as_it_occurs(monkeypatch):
-    monkeypatch.setattr("stakes.ranking.score_ranges._EACH", 2)
+    monkeypatch.setattr("stakes.ranking._EACH", 2)
     scores = 0.51 + 1e-9 * np.array([0, 1, 1, 1, 2])
     bins = exact_bins(in_runs(np.array([1, 1, 0, 0, 0]), scores), BitGrid(True), np.empty(0))
     sums = bins.mean * bins.weights.sum(axis=1)
@@ -127,7 +128,7 @@ def test_the_mean_of_a_bin_counts_every_score_as_often_as_it_occurs(monkeypatch)
 
 
 def test_the_mean_of_a_bin_is_weighted_even_if_weights_average_one(monkeypatch):
-    monkeypatch.setattr("stakes.ranking.score_ranges._EACH", 2)
+    monkeypatch.setattr("stakes.ranking._EACH", 2)
     scores, weights = 0.51 + 1e-6 * np.arange(4), np.array([0.25, 0.25, 1.75, 1.75])
     runs = in_runs(np.array([1, 1, 0, 0]), scores, weights)
     bins = exact_bins(runs, BitGrid(True), np.empty(0))

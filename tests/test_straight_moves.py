@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stakes.inference.straight_moves import Pieces, envelopes, first_roots
+from stakes.inference.contender_exits import Pieces, envelopes, first_roots
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 10))]
 CLOSE = 1e-6  # relative width of the bracket of a root

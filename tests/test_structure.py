@@ -70,70 +70,37 @@ PLAN: dict[str, tuple[str, ...]] = {
 
 # Folder → its files, from the ground up: each may import those before it.
 FLOORS: dict[str, str] = {
-    "_check": "kinds encoding strange_labels labels numbers plain_kinds groups alignment shares",
+    "_check": "kinds labels numbers groups",
     "adapters": (
-        "engine_errors data_files report_tables engine_work label_texts columns frame partitions "
-        "pandas_columns sources class_columns checked_columns cluster relations duck expressions "
-        "lazy zoom_bins streamed_scores frame_rows frame_tallies map_columns lazy_decisions "
-        "case_costs lazy_models newton_sums class_maps refits joint_decisions engine_fits "
-        "engine_evidence unused_columns report_on"
+        "engine_work data_files columns frame sources checked_columns duck lazy frame_tallies "
+        "lazy_decisions lazy_models refits joint_decisions engine_evidence report_on"
     ),
-    "audit": (
-        "metric utility_space compliance suitability against_yield disagreement implied_costs "
-        "misranking exact_misranking wrong_picks"
-    ),
-    "calibration": (
-        "maps fitting calibrator logistic crossfit step_maps multiclass reliability "
-        "calibration_errors decomposition affine select"
-    ),
-    "cli": (
-        "output fail_if column_options options rewriting audit calibrate decide demo diff evaluate "
-        "problem commands"
-    ),
-    "conditions": "distributions condition",
-    "curves": "bayes_error cost_curves ranks",
-    "decide": "bayes_rows priors",
-    "displays": (
-        "scored_cases display decision_displays cost_displays capacity_displays "
-        "reliability_display systems_display threshold_display"
-    ),
+    "audit": "utility_space suitability misranking",
+    "calibration": "calibrator logistic crossfit step_maps affine reliability select",
+    "cli": "output options audit calibrate decide evaluate diff problem commands",
+    "displays": "display cost_displays capacity_displays reliability_display",
     "evaluation": (
-        "sentences cases running_costs decision_rules folds case_charges column_order "
-        "predictions limited_rules evidence cross_fitted beliefs baseline report_options "
-        "limit_checks backwards score_bins cost_intervals flips joint_bins changes information "
-        "cluster_groups remade_decisions miscalibration column_ranks tally_rows repeated_values "
-        "moved_limits metric_picks rule_words verdict_words verdict slice_costs quality caveats "
-        "system_cuts build_report evaluate_rows"
+        "cases predictions evidence limited_rules beliefs suspect_columns tally_rows flips "
+        "information remade_decisions quality verdict_words verdict changes moved_limits caveats "
+        "build_report evaluate_rows"
     ),
     "inference": (
-        "tally_checks estimate tilted_shares likelihood weight_strata effective_cases sampling "
-        "normals mcnemar slices loss_bins losses intervals planning schemes delta jackknife "
-        "supports profile proportions bootstrap comparison delong max_law selection "
-        "deployment multiplicity straight_moves contender_exits winner "
-        "system_costs sampled_costs counted_costs loss_costs"
+        "estimate likelihood sampling schemes losses planning comparison paired_tests profile "
+        "selection deployment contender_exits system_costs"
     ),
-    "limits": "batch_counts deployed_cases capacity exact_prices price_lines fitted_prices priced",
-    "measures": "cost confusion",
-    "metrics": "row_costs metric_rows clinical_samples clinical_tables calibration_tables",
-    "plot": "_style _table_cells curve_plots band_plots table_plots",
-    "problem": "_belief _limit _cost_matrix _cost_table _file _cases _charged _problem",
-    "ranking": "convex_hull roc rescaling score_ranges",
-    "regions": "lines partition remade axes borders sensitivity",
-    "render": (
-        "json line_picture layout rounding against systems limit_tables flip_tables tables "
-        "key_figures page page.rising_curves page.data html text_formats schema"
-    ),
-    "report": "_findings _systems _pairs _other_stakes _flips _report _consistency",
-    "rule": "_cuts _rule_parts _rule _rules",
-    "scoring": "bins rules case_scores weighted table_scores",
-    "simulate": "_line random_counts gaussian",
-    "sklearn": "responses splits bayes_classifier scorer estimator_report",
-    "tally": "base read_rows bucket_sort distinct_scores counts loss_moments joint_counts "
-    "score_table bit_bins binned_scores sorted_runs joint_scores",
-    "thresholds": "methods best",
+    "limits": "deployed_cases priced",
+    "metrics": "row_costs metric_tables",
+    "plot": "_style _figures",
+    "problem": "_cost_table _limit _file _charged _problem",
+    "regions": "axes sensitivity",
+    "render": "json layout system_tables tables page page.data html text_formats",
+    "report": "_systems _flips _report _consistency",
+    "scoring": "rules table_scores",
+    "sklearn": "responses bayes_classifier estimator_report",
+    "tally": "base counts score_table loss_moments binned_scores",
     "torch": (
-        "triton_kernels check_tensors triton_decisions triton_door device_bins device_cases "
-        "exact_scores epoch_sums modules"
+        "triton_kernels check_tensors triton_decisions triton_door device_scores device_cases "
+        "modules"
     ),
 }
 
@@ -180,7 +147,7 @@ def modules() -> dict[str, Path]:
 
 
 def room_of(module: str) -> str:
-    """The room of ``stakes.measures.cost`` is measures; the front door itself has no room."""
+    """The room of ``stakes.measures`` is measures; the front door itself has no room."""
     return module.split(".")[1] if "." in module else ""
 
 
@@ -636,20 +603,24 @@ def body_lines(function: Function) -> int:
     return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
 
 
-def lines_of_docstrings(text: str) -> int:
-    """Lines that docstrings take: what is explained well does not count against a module."""
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    return sum(
-        (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, documented) and ast.get_docstring(node) is not None
-    )
+def lines_of_code(text: str) -> int:
+    """Lines beside docstrings, comments and blank ones: what is explained well does not count."""
+    documented, explained = (ast.Module, ast.ClassDef, ast.FunctionDef), set[int]()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, documented) and ast.get_docstring(node) is not None:
+            explained |= {*range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)}
+    lines = enumerate(text.splitlines(), start=1)
+    bare = (line.strip() for number, line in lines if number not in explained)
+    return sum(bool(line) and not line.startswith("#") for line in bare)
 
 
 @pytest.mark.parametrize("module", modules())
-def test_modules_stay_below_430_lines_beside_their_docstrings(module: str) -> None:
-    text = modules()[module].read_text(encoding="utf-8")
-    assert len(text.splitlines()) - lines_of_docstrings(text) <= 430
+def test_modules_stay_below_640_lines_of_code(module: str) -> None:
+    assert lines_of_code(modules()[module].read_text(encoding="utf-8")) <= 640
+
+
+def test_there_are_few_and_full_modules() -> None:
+    assert len(modules()) <= 160
 
 
 @pytest.mark.parametrize("module", modules())

@@ -28,13 +28,12 @@ from stakes import Columns as Named
 from stakes import Decisions, Posteriors, Problem, Report, Scores, ScoreTable, auc, evaluate
 from stakes.adapters import joint_decisions
 from stakes.adapters.engine_evidence import tallied_evidence
+from stakes.adapters.lazy import ScoreGrid, UnitGrid
 from stakes.adapters.sources import opened
-from stakes.adapters.zoom_bins import ScoreGrid, UnitGrid
 from stakes.calibration import Isotonic
 from stakes.errors import InputError
-from stakes.evaluation.build_report import report_of
+from stakes.evaluation.build_report import ReportOptions, report_of
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.report_options import ReportOptions
 from stakes.tally import Bins, BitGrid
 
 N = 1500
@@ -290,7 +289,7 @@ def test_systems_beyond_one_whole_number_are_packed_into_several(monkeypatch):
     columns = {"y": LABELS[3], "good": GOOD, "poor": POOR}
     models = {name: Posteriors(name) for name in ("good", "poor")}
     plain = tallied("DuckDB", columns, models, RECTANGLE)
-    monkeypatch.setattr("stakes.adapters.expressions._MOST", 8)
+    monkeypatch.setattr("stakes.adapters.lazy._MOST", 8)
     assert_same(read(tallied("DuckDB", columns, models, RECTANGLE)), read(plain))
 
 

@@ -17,6 +17,7 @@ from scipy.integrate import quad
 from few_examples import at_most
 from slow_twins_thresholds import expected_loss as slow_expected_loss
 from slow_twins_thresholds import loss_of_method, rates_at_rate, rates_at_threshold, thresholds
+from stakes import thresholds as methods
 from stakes.conditions import (
     Beta,
     Condition,
@@ -31,7 +32,7 @@ from stakes.conditions import (
     Uniform,
 )
 from stakes.errors import InputError
-from stakes.measures.cost import expected_cost
+from stakes.measures import expected_cost
 from stakes.problem import Problem
 from stakes.ranking import auc, convexified, isotonic, midpoint_spaced, roc
 from stakes.scoring import brier
@@ -48,7 +49,6 @@ from stakes.thresholds import (
     best_threshold,
     expected_loss,
     h_measure,
-    methods,  # the module
 )
 
 METHODS: dict[str, Method] = {
@@ -282,7 +282,7 @@ def test_tables_with_one_class_are_nan_without_warnings(method):
 @at_most(15)
 @given(rows=rows_in_unit)
 def test_many_scores_are_read_in_blocks_without_a_seam(method, rows):
-    from stakes.thresholds import methods
+    from stakes import thresholds as methods
 
     table, condition = table_of(rows), CostProportions(Beta(2, 3))
     whole = loss(table, method, condition)

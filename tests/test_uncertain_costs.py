@@ -12,13 +12,11 @@ from scipy import stats
 import stakes
 from stakes import Between, Decisions, InputError, Problem, Report, bayes_decisions
 from stakes.evaluation.beliefs import Unknown, Worlds, _quantiles, read_uncertain
-from stakes.evaluation.cases import read_cases
+from stakes.evaluation.cases import Operation, read_cases
 from stakes.evaluation.flips import Rivals
-from stakes.evaluation.folds import Fitted, Folds
 from stakes.evaluation.information import Remake, _worth_remade
-from stakes.evaluation.predictions import Predictions
+from stakes.evaluation.predictions import Fitted, Folds, Predictions
 from stakes.evaluation.remade_decisions import remake_of
-from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.tally_rows import evidence_of
 from stakes.inference import Dirichlet
 from stakes.regions import KeptDecisions

@@ -26,12 +26,11 @@ from stakes import (
     evaluate,
 )
 from stakes.calibration import Affine, Isotonic
-from stakes.evaluation.backwards import backwards_class, class_leads
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.caveats import _prior_mismatch
-from stakes.evaluation.cost_intervals import costs_of
-from stakes.evaluation.decision_rules import rules_of
-from stakes.evaluation.evidence import JointSample, ModelTallies
+from stakes.evaluation.evidence import JointSample, ModelTallies, costs_of
+from stakes.evaluation.predictions import rules_of
+from stakes.evaluation.suspect_columns import backwards_class, class_leads
 from stakes.inference import Measured, profile_interval
 from stakes.report import AS_DECIDED
 from stakes.rows import POSTERIORS

@@ -9,7 +9,7 @@ import pytest
 
 import stakes
 from stakes import Decisions, InputError, Limit, Problem, Report, Scores
-from stakes.evaluation.limit_checks import unkept_rate
+from stakes.evaluation.verdict import unkept_rate
 from stakes.inference import Measured
 from stakes.limits import LimitCheck
 

@@ -33,7 +33,7 @@ from stakes.inference import (
     resample,
     support_bounds,
 )
-from stakes.inference.weight_strata import StratumRule, stratum_rule
+from stakes.inference.likelihood import StratumRule, stratum_rule
 from stakes.measures import expected_cost
 from stakes.tally import JointScores
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from coverage_study.populations import FloatArray
 from stakes import Problem
-from stakes.evaluation.case_charges import charges_of
 from stakes.evaluation.cases import read_cases
+from stakes.evaluation.evidence import charges_of
 from stakes.inference import profile_bounds, profile_threshold, ratio_bounds
 
 __all__ = ["COLUMNS", "Amounts", "row_of"]

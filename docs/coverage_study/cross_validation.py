@@ -114,7 +114,7 @@ def looked_at(design: Fitting, X: FloatArray, y: Any, owner: Any) -> tuple[Float
     """Intervals (learner, value low high) of one data set, and truths (learner, truth)."""
     from sklearn.base import clone
 
-    from stakes.sklearn.splits import by_every_fit, fold_of_cases, read_splits, splitter
+    from stakes.sklearn.responses import by_every_fit, fold_of_cases, read_splits, splitter
 
     splits = read_splits(splitter(FOLDS, y, y, owner, (0, 1)), X, y, y, (0, 1), owner)
     request = X, y, splits, "posteriors", design.problem

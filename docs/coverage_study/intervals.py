@@ -24,7 +24,7 @@ from stakes.inference import (
     profile_normalized_interval,
     scheme_of,
 )
-from stakes.inference.intervals import quantile
+from stakes.inference.estimate import quantile
 from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts

@@ -20,10 +20,8 @@ from stakes.decide import cheapest_decisions
 from stakes.evaluation import CrossFitted
 from stakes.evaluation.build_report import _naive, _systems, shipped_rules
 from stakes.evaluation.cases import read_cases, read_models
-from stakes.evaluation.cost_intervals import costs_of
-from stakes.evaluation.cross_fitted import with_fold_costs
-from stakes.evaluation.folds import Folds
-from stakes.evaluation.predictions import hashed_columns, read_predictions, with_fit
+from stakes.evaluation.evidence import costs_of, with_fold_costs
+from stakes.evaluation.predictions import Folds, hashed_columns, read_predictions, with_fit
 from stakes.evaluation.tally_rows import evidence_of
 from stakes.evaluation.verdict import verdict_of
 from stakes.inference import Measured, SampledCosts

@@ -14,7 +14,7 @@ if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
 from stakes import Decisions, Problem, Scores, evaluate
-from stakes.cli.demo import demo_report
+from stakes.cli.evaluate import demo_report
 
 WIDTHS = (1400, 800, 380)
 FONTS = {"system": None, "wide": 1.4, "narrow": 0.65}

@@ -17,8 +17,8 @@ if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
 from stakes import Decisions, Problem, Report, Scores, evaluate
-from stakes.evaluation.case_charges import NO_MODEL
-from stakes.render.flip_tables import nearest_change
+from stakes.evaluation.evidence import NO_MODEL
+from stakes.render.tables import nearest_change
 
 SETTINGS = 20
 READ = """settings => settings.map(stakes => {

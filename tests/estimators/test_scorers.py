@@ -38,7 +38,7 @@ from stakes.scoring import (
     mean_score,
 )
 from stakes.sklearn import BayesDecisionClassifier, make_scorer
-from stakes.sklearn.scorer import METRICS
+from stakes.sklearn.estimator_report import METRICS
 
 COSTS = [[0, 3, 9], [4, 0, 3], [30, 12, 0]]
 ORDERED = Problem(COSTS, classes=["none", "mild", "grave"])  # scikit-learn sorts them otherwise

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stakes import Counts, Problem
 from stakes.agreement import cramers_phi
-from stakes.measures.confusion import (
+from stakes.measures import (
     accuracy,
     balanced_accuracy,
     cohen_kappa,

@@ -34,8 +34,8 @@ from stakes.torch import (
     score_table,
 )
 from stakes.torch import device_cases as cases_room
-from stakes.torch import exact_scores as exact_room
-from stakes.torch.device_bins import bit_places
+from stakes.torch import device_scores as exact_room
+from stakes.torch.device_scores import bit_places
 
 UNIT, REAL = BitGrid(probabilities=True), BitGrid(probabilities=False)
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)

@@ -5,10 +5,17 @@ argument first, and every message has four parts: the argument, the rule, the ev
 violate it, and the first of them), and the remedy.
 """
 
-from stakes._check.alignment import (
+from stakes._check.groups import (
     MOST_COPIES,
+    ClusterLabels,
+    Groups,
+    absent,
     aligned,
+    clusters,
+    columns_of,
     copies,
+    frame_columns,
+    groups,
     known_places,
     least_weight,
     same_length,
@@ -16,16 +23,6 @@ from stakes._check.alignment import (
     shapes,
     total_weight,
     weights,
-)
-from stakes._check.encoding import categories
-from stakes._check.groups import (
-    ClusterLabels,
-    Groups,
-    absent,
-    clusters,
-    columns_of,
-    frame_columns,
-    groups,
 )
 from stakes._check.kinds import (
     BoolArray,
@@ -51,16 +48,22 @@ from stakes._check.kinds import (
     writable,
 )
 from stakes._check.labels import (
+    UNLABELLED,
     FoundLabels,
     answers,
     by_label,
+    categories,
     codes,
     decisions,
     distinct,
     encoded,
+    for_no_class,
+    for_no_decision,
+    is_blank,
     is_listed,
     labels,
     no_labels,
+    reads_as_number,
     same_labels,
     same_names,
     truths,
@@ -68,25 +71,6 @@ from stakes._check.labels import (
 from stakes._check.numbers import (
     HEAVIEST,
     LIGHTEST,
-    array,
-    draws,
-    floats,
-    generator,
-    level,
-    masses,
-    no_leading_axes,
-    non_negative,
-    number,
-    probabilities,
-    real_scores,
-    reals,
-    returned,
-    rounding,
-    squarable,
-    unwrapped,
-    whole,
-)
-from stakes._check.plain_kinds import (
     a_function,
     a_label,
     a_list,
@@ -95,17 +79,28 @@ from stakes._check.plain_kinds import (
     a_range,
     a_shape,
     a_switch,
+    array,
+    draws,
+    floats,
+    generator,
+    level,
+    masses,
     named_numbers,
+    no_leading_axes,
+    non_negative,
+    number,
     one_number,
+    posteriors,
+    prior,
+    probabilities,
     real_numbers,
-)
-from stakes._check.shares import posteriors, prior
-from stakes._check.strange_labels import (
-    UNLABELLED,
-    for_no_class,
-    for_no_decision,
-    is_blank,
-    reads_as_number,
+    real_scores,
+    reals,
+    returned,
+    rounding,
+    squarable,
+    unwrapped,
+    whole,
 )
 
 __all__ = [

@@ -1,27 +1,19 @@
-"""Labels: text, whole numbers or booleans that match by equality."""
+"""Labels: text, whole numbers or booleans that match by equality; columns of them as codes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, KeysView, Mapping, Set
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Collection, KeysView, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import partial
-from itertools import islice, repeat
-from typing import Any, Protocol, cast
+from itertools import count, islice, repeat
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check.encoding import (
-    Categories,
-    categories,
-    dictionary,
-    distinct_integers,
-    distinct_texts,
-    from_low,
-    integer_positions,
-    integer_range,
-    numbered_objects,
-    text_positions,
-)
 from stakes._check.kinds import (
     BoolArray,
     IntArray,
@@ -37,8 +29,274 @@ from stakes._check.kinds import (
     those,
     writable,
 )
-from stakes._check.strange_labels import for_missing, for_no_class, for_no_decision, is_blank
 from stakes.errors import InputError
+
+# Columns of labels as codes, without sorting all rows --------------------------------------------
+#
+# Categories and dictionaries are read as their library stores them. Integers within a narrow
+# range need no search. Texts are looked up among known labels by a hash, and then compared in
+# full.
+
+_NARROW = 1 << 16  # range of integers up to which a table of all of them is made
+_BLOCK = 1 << 13  # texts at a time, so that their words stay in the cache
+_SAMPLE = 1 << 12  # first rows, whose distinct texts are then looked for in all others
+_SLOTS = 12  # bits of the hash that are used
+_MOST_TEXTS = 1 << 8  # with more texts, a hash of 12 bits would hardly be free of collisions
+
+
+class Categories(NamedTuple):
+    """The categories of a column, in their order, and the code of each row; -1 where missing."""
+
+    values: list[Any]
+    codes: npt.NDArray[Any]
+
+
+def categories(values: Any) -> Categories | None:
+    """The categories of a column that has some; None where it is a plain one."""
+    coded: Any
+    for coded in (values, getattr(values, "cat", None)):  # a categorical, a pandas series of them
+        if hasattr(coded, "categories") and hasattr(coded, "codes"):
+            return Categories(list(coded.categories), np.asarray(coded.codes))
+    if str(getattr(values, "dtype", "")).startswith("Enum("):  # polars
+        names = list(values.dtype.categories)
+        return Categories(names, np.asarray(values.to_physical().cast(int).fill_null(-1)))
+    if hasattr(getattr(values, "type", None), "index_type"):  # an array of Arrow
+        is_chunked = hasattr(values, "chunks")
+        whole = values.unify_dictionaries().combine_chunks() if is_chunked else values
+        if hasattr(whole, "indices") and not whole.dictionary.null_count:
+            codes = whole.indices.cast("int64").fill_null(-1)
+            return Categories(whole.dictionary.to_pylist(), np.asarray(codes))
+    return None
+
+
+def dictionary(values: Any) -> Categories | None:
+    """The distinct texts of a column of Polars or Arrow, encoded by that library; else None.
+
+    None also where texts are missing, or no UTF-8: reading the rows one by one then says so.
+    """
+    kind = str(getattr(values, "dtype", ""))
+    if kind == "String" and type(values).__module__.startswith("polars."):
+        if values.null_count():
+            return None
+        return _polars_texts(values)
+    if hasattr(values, "dictionary_encode") and "string" in str(getattr(values, "type", "")):
+        if values.null_count:
+            return None
+        encoded = values.dictionary_encode()
+        if hasattr(encoded, "combine_chunks"):
+            encoded = encoded.combine_chunks()
+        if hasattr(encoded, "indices") and not encoded.dictionary.null_count:
+            with suppress(UnicodeDecodeError):
+                return Categories(encoded.dictionary.to_pylist(), np.asarray(encoded.indices))
+    return None
+
+
+def _polars_texts(values: Any) -> Categories:
+    """The texts of a series without missing ones; the first rows mostly have all that occur."""
+    texts = values.head(_SAMPLE).unique().sort().to_list()
+    codes = values.cast(sys.modules["polars"].Enum(texts), strict=False).to_physical()
+    if codes.null_count():  # a text that the first rows do not have
+        texts = values.unique().sort().to_list()
+        codes = values.cast(sys.modules["polars"].Enum(texts)).to_physical()
+    return Categories(texts, np.asarray(codes))
+
+
+def integer_range(array: npt.NDArray[Any]) -> tuple[int, int] | None:
+    """A range that holds all integers or booleans; None where it would be wide.
+
+    Its lower bound is the least value, or zero where that spares a second pass.
+    """
+    if not array.size:
+        return None
+    if array.dtype.kind == "i":
+        top = int(array.view(f"{array.dtype.byteorder}u{array.dtype.itemsize}").max())
+        # Read as unsigned, negative numbers are the largest: one maximum shows that there is none.
+        if top < _NARROW and top < 1 << (8 * array.dtype.itemsize - 1):
+            return 0, top
+    low, high = int(array.min()), int(array.max())
+    return (low, high) if high - low < _NARROW and abs(high) < 1 << 62 else None
+
+
+def from_low(array: npt.NDArray[Any], low: int) -> IntArray:
+    """Integers minus their lower bound; a view where that is zero."""
+    plain = array.astype(np.intp, copy=False)
+    return plain.view() if low == 0 else np.asarray(plain - low)
+
+
+def distinct_integers(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The sorted distinct integers or booleans."""
+    span = integer_range(array)
+    if span is None:
+        return np.unique(array)
+    low, high = span
+    if high - low <= 1:
+        return np.unique([array.min(), array.max()])
+    occurring = np.flatnonzero(np.bincount(from_low(array, low))) + low
+    return np.asarray(occurring.astype(array.dtype))
+
+
+def integer_positions(
+    array: npt.NDArray[Any], names: tuple[Any, ...], mine: Sequence[int]
+) -> IntArray | None:
+    """The position of each integer among the labels that are integers; None for a wide range."""
+    span = integer_range(array)
+    if span is None:
+        return None
+    low, high = span
+    if low == 0 and high < len(names) and names[: high + 1] == tuple(range(high + 1)):
+        return from_low(array, 0)
+    place = np.full(1 + high - low, -1, dtype=np.intp)
+    for k in mine:
+        if low <= names[k] <= high:
+            place[names[k] - low] = k
+    return np.asarray(place[from_low(array, low)])
+
+
+def numbered_objects(array: npt.NDArray[Any]) -> Categories | None:
+    """Distinct objects, in the order of their first occurrence; None where one is not hashable."""
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
+    try:
+        codes = np.fromiter(map(numbers.__getitem__, array.tolist()), np.intp, array.size)
+    except TypeError:
+        return None
+    return Categories(list(numbers), codes)
+
+
+def distinct_texts(array: npt.NDArray[np.str_]) -> tuple[npt.NDArray[np.str_], IntArray | None]:
+    """The sorted distinct texts, and the position of each row's among them, if it is known.
+
+    The texts of the first rows are looked for in all rows; only rows with other texts are sorted.
+    """
+    known = np.unique(array[:_SAMPLE])
+    where = text_positions(array, known) if array.size > _SAMPLE else None
+    if where is None:
+        return np.unique(array), None
+    unknown = array[where < 0]
+    return (np.union1d(known, unknown), None) if unknown.size else (known, where)
+
+
+def text_positions(array: npt.NDArray[np.str_], known: npt.NDArray[np.str_]) -> IntArray | None:
+    """The position of each text among distinct ones, or -1; None where there are too many.
+
+    Two code points are read as one word. A hash of the words proposes one label, all of whose words
+    are then compared with those of the text, so that a collision cannot go unnoticed.
+    """
+    size = array.dtype.itemsize // 4
+    short = np.flatnonzero(np.char.str_len(known) <= size)  # longer ones cannot occur
+    if not size or not short.size or known.size > _MOST_TEXTS:
+        return None
+    labels = _words(known[short].astype(f"U{size}"), size)
+    factors, place = _hash(labels)
+    if place is None:
+        return None
+    result = np.empty(array.size, dtype=np.intp)
+    for start in range(0, array.size, _BLOCK):
+        words = _words(array[start : start + _BLOCK], size)
+        near = place[_slots(words, factors)]
+        wrong = labels.take(near, axis=0) != words
+        if wrong.any():
+            near = np.where(wrong.any(axis=1), -1, near)
+        result[start : start + _BLOCK] = near
+    return result if short.size == known.size else np.where(result < 0, -1, short[result])
+
+
+def _words(array: npt.NDArray[np.str_], size: int) -> npt.NDArray[np.uint64]:
+    """Texts (n,) of at most `size` code points, as words (n, W) of two code points each."""
+    native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    units = native.view(np.uint32).reshape(array.size, -1)
+    if units.shape[1] == size and size % 2 == 0:
+        return units.view(np.uint64)
+    wide = np.zeros((array.size, size + size % 2), dtype=np.uint32)
+    wide[:, : units.shape[1]] = units
+    return wide.view(np.uint64)
+
+
+def _slots(words: npt.NDArray[np.uint64], factors: npt.NDArray[np.uint64]) -> IntArray:
+    mixed = np.einsum("ij,j->i", words, factors)
+    return np.asarray((mixed >> np.uint64(64 - _SLOTS)).view(np.int64))
+
+
+def _hash(labels: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], IntArray | None]:
+    """Factors of a hash without collisions between the labels, and the label of each slot."""
+    for seed in range(64):
+        rng = np.random.default_rng(seed)
+        factors = np.asarray(rng.integers(0, 2**64, labels.shape[1], dtype=np.uint64))
+        slots = _slots(labels, factors)
+        if np.unique(slots).size == slots.size:
+            place = np.zeros(1 << _SLOTS, dtype=np.intp)  # an empty slot proposes any label
+            place[slots] = np.arange(slots.size)
+            return factors, place
+    return factors, None
+
+
+# What to do about labels of a column that are none of those that it may hold ---------------------
+
+# Texts that were meant as numbers, also with a decimal comma, infinite or nan.
+_NUMERIC = re.compile(r"\s*[+-]?(\d*[.,]?\d+(e[+-]?\d+)?|inf(inity)?|nan)\s*%?", re.IGNORECASE)
+
+
+def reads_as_number(label: object) -> bool:
+    """Whether a label is a text that was meant as a number.
+
+    >>> [reads_as_number(label) for label in ("0.36 %", ",5", "p", 3)]
+    [True, True, False, False]
+    """
+    return isinstance(label, str) and _NUMERIC.fullmatch(label) is not None
+
+
+# What may be done about cases without a true class, wherever they come from.
+UNLABELLED = (
+    "Leave them out only where whether a label is there has nothing to do with the class, as with "
+    "labels that nobody has read yet. Where the labels of one class come late, as those of fraud "
+    "do, costs would look too low without them: wait for these labels, or evaluate an earlier "
+    "period, of which all are known."
+)
+
+
+def for_missing(name: str) -> str:
+    """What to do about labels that are missing in an argument."""
+    return UNLABELLED if name in ("y_true", "y") else "Remove these cases first."
+
+
+def is_blank(label: object) -> bool:
+    """Whether a label is missing, or a text of nothing but blanks.
+
+    >>> [is_blank(label) for label in (None, " ", "0", 0)]
+    [True, True, False, False]
+    """
+    return label is None or (isinstance(label, str) and not label.strip())
+
+
+def _is_among(label: object, labels: Collection[object]) -> bool:
+    return any(type(each) is type(label) and each == label for each in labels)
+
+
+def for_no_class(label: object, decisions: Collection[object]) -> str:
+    """The remedy for what is no class but missing, or a decision; empty for anything else."""
+    if is_blank(label):
+        return UNLABELLED
+    if not _is_among(label, decisions):
+        return ""
+    return (
+        "These are the problem's decisions: is this another column, or are the costs transposed? "
+        "Their rows are classes, their columns are decisions."
+    )
+
+
+def for_no_decision(label: object, decisions: Labels, classes: Collection[object]) -> str:
+    """The remedy for what is no decision but a class, or a number as text; empty otherwise."""
+    if _is_among(label, classes):
+        return (
+            f"These are classes; the problem decides {listed(decisions)}: pass such decisions, or "
+            f"probabilities."
+        )
+    if reads_as_number(label) and not any(map(reads_as_number, decisions)):
+        divided = " and divide them by 100" if "%" in str(label) else ""
+        return f"These are numbers as text: convert them to float{divided}."
+    return ""
+
+
+# Labels: text, whole numbers or booleans that match by equality ----------------------------------
 
 _MOST = 2**63 - 1  # the largest number that arrays of signed numbers hold
 _MOST_BITS = 2_100  # 632 digits; Python may be told to write no number of more than 640

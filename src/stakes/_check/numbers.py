@@ -1,14 +1,30 @@
-"""Numbers: real, finite, zero or more, probabilities, scores."""
+"""Numbers, single arguments of plain kinds, and distributions over classes."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from stakes._check.kinds import BoolArray, FloatArray, Numbers, as_array, described, frozen
+from stakes._check.kinds import (
+    BoolArray,
+    FloatArray,
+    Labels,
+    Numbers,
+    as_array,
+    described,
+    frozen,
+    listed,
+    refuse_lazy,
+)
+from stakes._check.labels import FoundLabels, by_label, is_listed
 from stakes.errors import InputError
+
+# Numbers: real, finite, zero or more, probabilities, scores --------------------------------------
 
 
 def _real(name: str, values: object, ndim: int | None, *, borrowed: bool = False) -> FloatArray:
@@ -269,3 +285,172 @@ def level(value: object, name: str = "level", usual: float = 0.95) -> float:
             argument=name,
         )
     return checked
+
+
+# -------------------------------------------------------------------------------------------------
+# Plain kinds of arguments: one number, an array, a text, a label; each refused by its name.
+
+
+def refuse_kind(name: str, value: object, wanted: str, remedy: str) -> NoReturn:
+    raise InputError(f"{name} must be {wanted}; got {described(value)}. {remedy}", argument=name)
+
+
+def one_number(name: str, value: object) -> None:
+    """Refuse anything but a single real number; nan and infinities are numbers here."""
+    if isinstance(value, float | int) and not isinstance(value, complex):
+        if isinstance(value, int) and abs(value) > sys.float_info.max:
+            refuse_kind(name, value, "one real number", "Pass a smaller one.")
+        return
+    try:
+        as_float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last one of tensors
+        refuse_kind(name, value, "one real number", "Pass a single such number.")
+
+
+def real_numbers(name: str, value: object) -> None:
+    """Refuse what cannot be read as an array of real numbers."""
+    if isinstance(value, float) or (type(value) is np.ndarray and value.dtype.kind in "biuf"):
+        return
+    array = reals(name, value)
+    if np.isnan(array).any() and np.asarray(value).dtype.kind == "O":
+        refuse_kind(name, value, "real numbers", "Remove what is missing first.")
+
+
+def a_pair(name: str, value: object) -> None:
+    """Refuse anything but a pair of numbers."""
+    if not isinstance(value, Sequence | np.ndarray) or not is_listed(value) or len(value) != 2:
+        refuse_kind(name, value, "a pair of numbers", "Write (0.2, 0.5).")
+    for place, part in enumerate(value):
+        one_number(f"{name}[{place}]", part)
+
+
+def a_range(name: str, value: object) -> None:
+    """Refuse anything but a pair of numbers, either of which may be None."""
+    if isinstance(value, tuple | list):
+        value = [0.0 if part is None else part for part in value]
+    a_pair(name, value)
+
+
+def named_numbers(name: str, value: object) -> None:
+    """Refuse anything but a mapping from names to numbers."""
+    if not isinstance(value, Mapping):
+        refuse_kind(name, value, "a mapping from name to number", "Write {name: 0.5, …}.")
+    for key, part in value.items():
+        one_number(f"{name}[{key!r}]", part)
+
+
+def _kind(fits: Callable[[Any], bool], wanted: str, remedy: str) -> Callable[[str, Any], None]:
+    """A check that refuses what does not fit."""
+
+    def check(name: str, value: Any) -> None:
+        if not fits(value):
+            refuse_kind(name, value, wanted, remedy)
+
+    return check
+
+
+a_list = _kind(
+    lambda value: not isinstance(value, str | bytes) and is_listed(value),
+    "a list",
+    "Pass a list, also of a single one.",
+)
+a_path = _kind(
+    lambda value: isinstance(value, str | os.PathLike),
+    "text or a path",
+    "Pass a str or a pathlib.Path.",
+)
+a_switch = _kind(
+    lambda value: isinstance(value, bool | np.bool_), "True or False", "Write one of these."
+)
+a_label = _kind(  # numpy's numbers and whole floats match by equality
+    lambda value: isinstance(value, str | int | np.generic | float) and value == value,
+    "a label, of type str, int or bool",
+    "Labels match by equality.",
+)
+a_shape = _kind(
+    lambda value: isinstance(value, tuple) and all(isinstance(n, int) and n >= 0 for n in value),
+    "a shape, a tuple of whole numbers",
+    "Write (3, 2).",
+)
+a_function = _kind(callable, "a function", "Pass it by its name, without brackets.")
+
+
+# Distributions over classes: priors and posteriors -----------------------------------------------
+
+_SUM_TOLERANCE_SINGLE = 1e-6  # what rounding does to sums in float32
+_SUM_TOLERANCES = {"float16": 5e-3, "float32": _SUM_TOLERANCE_SINGLE}
+
+
+def _sum_tolerance(values: object) -> float:
+    return _SUM_TOLERANCES.get(str(getattr(values, "dtype", "")), 1e-9)
+
+
+def prior(name: str, values: object, classes: Labels) -> FloatArray:
+    """A probability for every class, by position or as a mapping by label."""
+    if hasattr(values, "to_dict") and hasattr(values, "index"):  # a series that names its entries
+        entries = values.to_dict()
+        unnamed = list(entries) == list(range(len(classes))) != sorted(classes, key=str)
+        values = list(entries.values()) if unnamed else entries
+    if isinstance(values, Mapping):
+        values = by_label(name, values, classes)
+    elif isinstance(classes, FoundLabels) and classes != tuple(range(len(classes))):
+        raise InputError(
+            f"{name} must say which class each share belongs to: nobody stated the order of the "
+            f"classes {listed(classes)}, which were found in the rows. Pass a mapping "
+            f"{{{classes[0]!r}: …}}, or state the classes where the rows are read.",
+            argument=name,
+        )
+    array = reals(name, values)
+    if array.ndim != 1:
+        raise InputError(
+            f"{name} must hold one probability for each class; its shape is {array.shape}. "
+            f"For two classes write [1 - p, p].",
+            argument=name,
+        )
+    refuse_improbable(name, array, "Divide by the sum if these are relative shares.")
+    if array.size != len(classes):
+        raise InputError(
+            f"{name} must hold one probability for each of the {len(classes)} classes; "
+            f"it holds {array.size}. The classes are {listed(classes)}.",
+            argument=name,
+        )
+    total = float(array.sum())
+    if abs(total - 1) > _sum_tolerance(values):
+        raise InputError(
+            f"{name} must sum to one; it sums to {total:.12g}. "
+            f"Divide it by its sum if these are relative shares.",
+            argument=name,
+        )
+    return array
+
+
+def posteriors(name: str, values: object, size: int, *, borrowed: bool = False) -> FloatArray:
+    """Posteriors of shape (n, size); (n,) is P(second class) of two, or that of a single class."""
+    refuse_lazy(name, values)
+    if hasattr(values, "columns"):
+        raise InputError(
+            f"{name} must be an array here, whose columns go by position; this frame names them. "
+            f"Pass its values, columns in the order of the classes.",
+            argument=name,
+        )
+    array = probabilities(name, values, borrowed=borrowed)
+    if array.ndim == 1 and size == 2:
+        rows = np.empty((2, array.size)).T  # columns are contiguous, because they are read singly
+        np.subtract(1, array, out=rows[:, 0])
+        rows[:, 1] = array
+        return cast(FloatArray, frozen(rows))
+    if array.ndim == 1 and size == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] != size:
+        raise InputError(
+            f"{name} must have shape (n, {size}), one column for each class"
+            f"{', or (n,) for P(second class)' * (size == 2)}; its shape is {array.shape}. "
+            f"Column k belongs to classes[k].",
+            argument=name,
+        )
+    totals = array @ np.ones(size)
+    slack = max(_sum_tolerance(values), _SUM_TOLERANCE_SINGLE)
+    if max(totals.max(initial=1.0) - 1, 1 - totals.min(initial=1.0)) > slack:
+        remedy = "Divide each row by its sum if these are unnormalised."
+        refuse(name, np.abs(totals - 1) > slack, totals, "must sum to one in every row", remedy)
+    return array

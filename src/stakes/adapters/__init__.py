@@ -8,12 +8,10 @@ narwhals translates.
 # What other rooms may import, by file: each brings in its own foreign library only, which an
 # `__all__` of the room would import all at once.
 DOORS = {
-    "checked_columns": ("NOT_MEANT",),
-    "class_columns": ("posterior_columns",),
-    "cluster": ("spark_files",),
+    "checked_columns": ("NOT_MEANT", "posterior_columns"),
     "columns": ("Columns", "model_argument", "prediction_columns"),
     "data_files": ("Format", "unnamed", "write_rows"),
-    "duck": ("FileSource", "opened_files", "refuse_gaps"),
+    "duck": ("FileSource", "opened_files", "refuse_gaps", "spark_files"),
     "engine_work": ("Advance", "Watch"),
     "frame": ("evaluate_frame", "frame_of", "report_frame"),
     "frame_tallies": ("frame_bins", "frame_counts", "frame_losses", "frame_scores"),

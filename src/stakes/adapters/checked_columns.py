@@ -2,24 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+
 from stakes import _check
-from stakes._check import Label
-from stakes.adapters.class_columns import (
-    PROBABLE,
-    in_class_order,
-    named_after,
-    words_of,
+from stakes._check import IntArray, Label
+from stakes.adapters.columns import (
+    Columns,
+    model_phrase,
+    named_after_classes,
+    prediction_columns,
+    spellings,
 )
-from stakes.adapters.columns import Columns, model_phrase, prediction_columns
-from stakes.adapters.label_texts import spellings
 from stakes.adapters.sources import Source, opened
 from stakes.errors import InputError
+from stakes.evaluation import RepeatedColumn, read_cases, repeats_caveat
 from stakes.problem import Problem
+from stakes.report import LEFT_OUT, Report
 from stakes.rows import Decisions, Posteriors, Predicted
+
+# Which columns hold the posteriors of which class, by their names --------------------------------
+
+PROBABLE = {  # the first or last word in the name of a column of probabilities
+    *("p", "prob", "probs", "proba", "probability", "posterior", "posteriors"),
+    *("score", "scores"),
+}
+
+
+def in_class_order(posteriors: Posteriors, source: Source, problem: Problem) -> Posteriors:
+    """The columns of posteriors: one for each class in order, or that of the second of two.
+
+    Where it is stated, or said by the names of the columns, which class each belongs to, the
+    posteriors have the classes of the problem.
+    """
+    columns = tuple(
+        source.require_number(column, "models") for column in prediction_columns(posteriors)
+    )
+    classes = problem.classes
+    if len(columns) == 1 and problem.n_classes == 2:
+        if posteriors.classes is None:
+            return Posteriors(columns[0], classes if _says_second(columns[0], problem) else None)
+        if posteriors._order("models", classes) != [0, 1]:
+            raise InputError(
+                f"a single column of posteriors must be P({classes[1]}); {columns[0]!r} is "
+                f"P({classes[0]}) by its classes. Add a column with 1 − {columns[0]}.",
+                argument="models",
+            )
+        return Posteriors(columns[0], classes)
+    if len(columns) != problem.n_classes:
+        raise InputError(
+            f"a model must have one column for each of the {problem.n_classes} classes "
+            f"({', '.join(map(str, problem.classes))}); {','.join(columns)} is {len(columns)}. "
+            f"Name as many.",
+            argument="models",
+        )
+    if posteriors.classes is not None:
+        order = posteriors._order("models", classes)
+        return Posteriors(tuple(columns[k] for k in order), classes)
+    is_named = all(
+        _is_named(column, spellings([label]))
+        for column, label in zip(named_after_classes(columns, problem), classes, strict=True)
+    )
+    return Posteriors(named_after_classes(columns, problem), classes if is_named else None)
+
+
+def _says_second(column: str, problem: Problem) -> bool:
+    """Whether a name says that the column is of the second class, as p_fraud and p_1 do.
+
+    A number after anything else may be a version.
+    """
+    *first, last = words_of(column)
+    seconds = {text.lower() for text in spellings(problem.classes[1:])}
+    return last in seconds and (not last.isdigit() or PROBABLE.issuperset(first))
+
+
+def posterior_columns(listed: str, source: Source, problem: Problem) -> Posteriors:
+    """The columns of posteriors of one model, in the order of the classes.
+
+    They are stated as COLUMN (the probability of the second of two classes), as COLUMN,COLUMN,… or
+    as the common prefix of columns called PREFIX_CLASS. Columns that are named after the classes
+    are put in order by their names.
+    """
+    if listed in source.types:
+        columns: tuple[str, ...] = (listed,)
+    else:
+        columns = named_after(f"{listed}_", source.types, problem) or tuple(listed.split(","))
+    ordered = in_class_order(Posteriors(columns), source, problem)
+    if len(columns) == 1:
+        return ordered
+    by_name = tuple(
+        matches[0]
+        for label in problem.classes
+        if len(matches := [c for c in columns if _is_named(c, spellings([label]))]) == 1
+    )
+    return Posteriors(by_name, problem.classes) if len(set(by_name)) == len(columns) else ordered
+
+
+def _is_named(column: str, names: Collection[str]) -> bool:
+    return any(column == name or column.endswith(f"_{name}") for name in names)
+
+
+def words_of(column: str) -> list[str]:
+    """The words and numbers of a name; one empty word where there are none."""
+    return re.findall(r"[^\W_]+", column.lower()) or [""]
+
+
+def named_after(start: str, names: Collection[str], problem: Problem) -> tuple[str, ...]:
+    """The names that are START and a class, one for each class, or () where one is missing."""
+    columns = tuple(
+        next((name for end in spellings([label]) if (name := f"{start}{end}") in names), None)
+        for label in problem.classes
+    )
+    return tuple(column for column in columns if column is not None) if None not in columns else ()
+
+
+# The columns of an evaluation, after a check that each holds what it should ----------------------
 
 _TEXTS = ("String", "Categorical", "Enum")
 _FIRST = 1000  # rows that show what a column may be
@@ -405,3 +509,95 @@ def _says_probability(column: str) -> bool:
     if words[:1] == ["p"] and words[-1] in ("value", "values", "id"):
         return False
     return not PROBABLE.isdisjoint({*words[:1], *words[-1:]})
+
+
+# Columns of a frame that nobody used, in its first rows ------------------------------------------
+
+_MOST_ROWS = 10_000  # the first of the frame or file, in which values are looked at
+_MOST_COLUMNS = 30  # the first of those that may be clusters
+_TEXT_TYPES = (nw.String, nw.Categorical, nw.Enum)
+_FEW, _FEWEST = 1000, 40  # rows of a first look, and the distinct values that it needs
+_SIZE = "size"
+
+
+def with_repeats(report: Report, source: Source, columns: Columns, problem: Problem) -> Report:
+    """The report, with a caveat where rows that share a value of an unused column are alike.
+
+    The first 10,000 rows are decided by the rule of the cheapest system. Where there are more, a
+    column that looks suspicious in these takes one pass over all, which counts its values.
+    """
+    unused = _unused(source, columns, problem)
+    if not unused:
+        return report
+    needed = columns.needed(problem)
+    first = source.first([*needed, *unused], _MOST_ROWS)
+    encoded = {name: _encoded(first, name, whole=source.is_whole(name)) for name in unused}
+    encoded = {name: column for name, column in encoded.items() if _may_repeat(column.codes)}
+    if not encoded:
+        return report
+    first = first.select(*dict.fromkeys(needed))
+    rows = Source(source.name, dict(first.schema), first).rows(columns, problem, len(first))
+    cases = read_cases(rows.y_true, problem.with_limits(None), rows.weights, None, None, rows.data)
+
+    def decide(system: str) -> IntArray:
+        rule = report.rule(system)
+        decided = rule.decision_indices(rows.models[rule.model], rows.data)
+        return np.asarray(cases.rows(decided))
+
+    repeated = {
+        name: RepeatedColumn(cases.rows(column.codes), cases.rows(column.values))
+        for name, column in encoded.items()
+    }
+    growth = partial(_growth, source, report.assumptions.n_rows, repeated)
+    caveat = repeats_caveat(report, cases, decide, repeated, growth)
+    if caveat is None:
+        return report
+    kept = [note for note in report.caveats if note.kind != LEFT_OUT]
+    others = [note for note in report.caveats if note.kind == LEFT_OUT]
+    return replace(report, caveats=(*kept, caveat, *others))
+
+
+def _unused(source: Source, columns: Columns, problem: Problem) -> list[str]:
+    """The first columns of text or whole numbers that nobody used; none where clusters are."""
+    if columns.clusters is not None:
+        return []
+    used = {*columns.needed(problem)}
+    free = [name for name in source.types if isinstance(name, str) and name not in used]
+    likely = [name for name in free if source.is_whole(name) or source.types[name] in _TEXT_TYPES]
+    return likely[:_MOST_COLUMNS]
+
+
+def _may_repeat(codes: IntArray) -> bool:
+    """Whether a column may have a hundred values, none in more than 2 % of the rows.
+
+    Of a thousand rows, such a column hardly ever has fewer than fifty values.
+    """
+    some = codes[:: max(1, len(codes) // _FEW)]
+    return np.unique(some).size >= min(_FEWEST, len(some) // 2)
+
+
+def _encoded(first: nw.DataFrame[Any], column: str, *, whole: bool) -> RepeatedColumn:
+    """The values of a column of text or whole numbers."""
+    series = first[column]
+    if first.implementation.is_pandas() and not whole:  # half the time that Arrow takes for text
+        return RepeatedColumn(series.to_native().factorize()[0], None)
+    values = pa.chunked_array(series.to_arrow()).combine_chunks()
+    indices = values.dictionary_encode().indices
+    codes = np.asarray(indices.fill_null(-1), dtype=np.intp)
+    numbers = np.asarray(values.fill_null(0), dtype=np.float64) if whole else None
+    return RepeatedColumn(codes, numbers)
+
+
+def _growth(
+    source: Source, n_rows: int, repeated: Mapping[str, RepeatedColumn], column: str
+) -> float:
+    """How many pairs of equal values there are for each row, over the same in the first rows."""
+    sizes = np.bincount(repeated[column].codes + 1)[1:].astype(np.float64)
+    if len(repeated[column].codes) >= n_rows:
+        return 1.0
+    counted = source.frame.lazy().filter(~nw.col(column).is_null()).group_by(column)
+    size = nw.col(_SIZE).cast(nw.Float64)
+    with source.engine_errors():
+        sums = counted.agg(nw.len().alias(_SIZE)).select((size * (size - 1.0)).sum()).collect()
+    pairs = float(sums[_SIZE][0])
+    return pairs / n_rows / (float(sizes @ (sizes - 1)) / len(repeated[column].codes))

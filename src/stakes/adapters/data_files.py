@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, TextIO
 
 from stakes._check import writable
 from stakes._files import temporary_folder
-from stakes.adapters.engine_errors import first_line, is_of_engine
+from stakes.adapters.engine_work import first_line, is_of_engine
 from stakes.errors import InputError, extra
 
 with extra("frames", "a file"):

@@ -1,15 +1,11 @@
-"""Columns of files, read by DuckDB, which runs inside this process.
-
-Labels in files are compared as text: a column of the integers 0 and 1 matches the classes 0 and 1,
-but also "0" and "1". Only the columns that are needed leave the engine, block by block.
-"""
+"""Files as columns: read by DuckDB, which runs inside this process, or by Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 import narwhals.stable.v2 as nw
@@ -20,7 +16,17 @@ import pyarrow as pa
 from stakes._check import FloatArray, those
 from stakes._files import temporary_folder
 from stakes._value import record
-from stakes.adapters.columns import Columns, Key, group_name, key_name, no_key
+from stakes.adapters.columns import (
+    Coder,
+    Columns,
+    GroupCoder,
+    Key,
+    LabelColumn,
+    group_name,
+    key_name,
+    no_key,
+    text_name,
+)
 from stakes.adapters.data_files import (
     Files,
     Format,
@@ -33,13 +39,96 @@ from stakes.adapters.data_files import (
     refuse_torn,
     sql_list,
 )
-from stakes.adapters.engine_errors import frame_errors, without_rows
-from stakes.adapters.engine_work import Watch
-from stakes.adapters.label_texts import Coder, GroupCoder, LabelColumn, text_name
-from stakes.adapters.relations import arrow_blocks, typed, with_inferred, with_types
+from stakes.adapters.engine_work import Watch, frame_errors, without_rows
 from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source
-from stakes.errors import InputError
+from stakes.errors import InputError, extra
 from stakes.problem import Problem
+
+# -------------------------------------------------------------------------------------------------
+# Relations of DuckDB: their types, also inferred from texts, and their rows as blocks of
+# Arrow.
+#
+# CSV files hold nothing but text, JSON no times. All texts of a column decide together what
+# they are meant as, so that neither the order of the rows nor a sample of them matters.
+
+_DATE, _TIME = r"\d{4}-\d\d-\d\d", r"([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,6}0*)?)?"
+_NANOSECONDS = _TIME.replace("{1,6}", "{1,9}")
+_TIMES = {  # types of DuckDB, and what their texts look like
+    "TIMESTAMP": rf"{_DATE}([T ]{_TIME})?",
+    "TIMESTAMP_NS": rf"{_DATE}([T ]{_NANOSECONDS})?",
+    "TIMESTAMPTZ": rf"{_DATE}[T ]{_TIME}(Z|[-+]\d\d(:?\d\d)?)",
+    "TIME": _TIME,
+}
+_VALUES = {
+    "BIGINT": r"-?(0|[1-9]\d{0,17})(\.0*)?",  # a leading zero (a postal code) is no number
+    "HUGEINT": r"-?(0|[1-9]\d{0,37})(\.0*)?",
+    # Exact up to 15 digits.
+    "DOUBLE": r"-?(0|[1-9]\d{0,14})(\.\d*)?([eE][-+]?\d+)?|[nN]a[nN]|-?[iI]nf",
+    "BOOLEAN": r"(?i)true|false",
+}
+_FORMS = {Format.CSV: _VALUES | _TIMES, Format.JSON: _TIMES}
+
+
+def with_inferred(rows: Any, columns: Sequence[str], file_format: Format) -> Any:
+    """A relation of DuckDB in which some columns of text have the type that all texts fit.
+
+    >>> import duckdb
+    >>> texts = duckdb.sql("SELECT * FROM (VALUES ('10', '01'), ('9', '1')) rows(age, code)")
+    >>> [str(kind) for kind in with_inferred(texts, ["age", "code"], Format.CSV).types]
+    ['BIGINT', 'VARCHAR']
+    """
+    types = typed(rows)
+    texts = [column for column in columns if types[column] == "VARCHAR"]
+    tests = {
+        (column, kind): f"bool_and(regexp_full_match({name}, {literal(form)}) AND "
+        f"TRY_CAST({name} AS {kind}) IS NOT NULL) FILTER (WHERE {name} IS NOT NULL)"
+        for column, name in zip(texts, map(quoted, texts), strict=True)
+        for kind, form in _FORMS.get(file_format, {}).items()
+    }
+    if not tests:
+        return rows
+    [answers] = rows.aggregate(", ".join(tests.values())).fetchall()
+    fits = [test for test, fit in zip(tests, answers, strict=True) if fit]
+    return with_types(rows, dict(reversed(fits)))  # the first that fits
+
+
+def typed(rows: Any) -> dict[str, str]:
+    """The columns of a relation of DuckDB, and their types."""
+    return dict(zip(rows.columns, map(str, rows.types), strict=True))
+
+
+def with_types(rows: Any, types: Mapping[str, str]) -> Any:
+    """A relation in which some columns have other types.
+
+    >>> import duckdb
+    >>> typed(with_types(duckdb.sql("SELECT 1 AS a, 2 AS b"), {"b": "DOUBLE"}))
+    {'a': 'INTEGER', 'b': 'DOUBLE'}
+    """
+    casts = (
+        f"{quoted(name)}::{types[name]} AS {quoted(name)}" if name in types else quoted(name)
+        for name in rows.columns
+    )
+    return rows.project(", ".join(casts)) if types else rows
+
+
+def arrow_blocks(rows: Any, size: int) -> Generator[Any, None, None]:
+    """Yield a relation as record batches of Arrow, each of at most so many rows.
+
+    >>> import duckdb
+    >>> [len(block) for block in arrow_blocks(duckdb.sql("FROM range(3)"), 1 << 11)]
+    [3]
+    """
+    # The name of the method depends on the version of DuckDB.
+    reader = getattr(rows, "to_arrow_reader", None) or rows.fetch_arrow_reader
+    with reader(size) as blocks:  # closed, because a connection has only one open result
+        yield from blocks
+
+
+# Columns of files, read by DuckDB, which runs inside this process --------------------------------
+#
+# Labels in files are compared as text: a column of the integers 0 and 1 matches the classes 0
+# and 1, but also "0" and "1". Only the columns that are needed leave the engine, block by
+# block.
 
 _BLOCK = 1 << 16  # rows at a time: a few columns of 8 bytes then fit into the cache
 _LEAST_MEMORY = 256 << 20  # DuckDB fails on simple queries with less
@@ -335,3 +424,61 @@ def _columns(values: FloatArray) -> FloatArray:
 def _floats(column: Any) -> FloatArray:
     """Numbers as float64; missing ones become nan."""
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+# Files that Spark reads, on this machine or on a cluster -----------------------------------------
+
+_READERS: dict[str, tuple[str, dict[str, str]]] = {
+    **dict.fromkeys((".parquet", ".pq"), ("parquet", {})),
+    **dict.fromkeys((".csv", ".tsv", ".txt"), ("csv", {"header": "true", "inferSchema": "true"})),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), ("json", {})),
+}
+
+
+@contextmanager
+def spark_files(
+    paths: Sequence[str], master: str | None = None, watch: Watch | None = None
+) -> Iterator[Source]:
+    """The rows of files, globs or folders that a Spark session reads; paths may be URLs.
+
+    The active session is used. If there is none, one is started with the stated or configured
+    master, and stopped afterwards.
+    """
+    if not paths:
+        raise InputError("frame must name at least one file; there is none. Name one.")
+    reader, options = _spark_reader(paths)
+    active, session = _session(master)
+    try:
+        name = paths[0] if len(paths) == 1 else f"{paths[0]} … {paths[-1]}"
+        with frame_errors(name, "spark", "frame"):
+            frame = session.read.options(**options).format(reader).load(list(paths))
+        yield frame_source(frame, name, watch)
+    finally:
+        if not active:  # a session of the caller is left running
+            session.stop()
+
+
+def _spark_reader(paths: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The reader of Spark and its options, by the suffix of the files; folders hold Parquet."""
+    # Spark unpacks gzip itself, and paths may be URLs, which PurePosixPath leaves as they are.
+    suffixes = {PurePosixPath(path.removesuffix(".gz")).suffix.lower() for path in paths}
+    kinds = {suffix: _READERS[suffix] for suffix in suffixes if suffix in _READERS}
+    if suffixes <= {""}:
+        return _READERS[".parquet"]
+    if len(suffixes) > 1 or not kinds:
+        raise InputError(
+            f"frame must name Parquet, CSV or JSON files, all of one kind, for Spark to read; the "
+            f"names end in {', '.join(sorted(suffixes))}. Name other files, or another engine."
+        )
+    return next(iter(kinds.values()))
+
+
+def _session(master: str | None) -> tuple[bool, Any]:
+    with extra("spark", "engine='spark', on Java 17 or newer,"):
+        from pyspark.sql import SparkSession
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return True, active
+    builder: Any = SparkSession.builder
+    builder = builder.appName("stakes")
+    return False, (builder if master is None else builder.master(master)).getOrCreate()

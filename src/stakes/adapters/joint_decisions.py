@@ -15,12 +15,29 @@ from stakes import _check
 from stakes._arithmetic import table_of
 from stakes._check import FloatArray, IntArray, Label
 from stakes._value import record
-from stakes.adapters.case_costs import (
+from stakes.adapters.lazy import (
+    CLUSTER,
+    ROWS,
+    TRUTH,
+    WEIGHT,
+    Arrays,
+    Facts,
+    ScoreGrid,
+    by_code,
+    first_place,
+    grouped,
+    high_of,
+    sum_of,
+    whether,
+)
+from stakes.adapters.lazy_models import (
     ALL,
     BLIND,
     PERFECT,
     SQUARES,
     WIDTHS,
+    LazyModel,
+    Tallied,
     cheapest_by,
     cost_column,
     group_charges,
@@ -29,22 +46,8 @@ from stakes.adapters.case_costs import (
     with_bins,
     with_constants,
 )
-from stakes.adapters.class_maps import ClassMaps
-from stakes.adapters.expressions import (
-    ROWS,
-    Arrays,
-    by_code,
-    first_place,
-    grouped,
-    high_of,
-    sum_of,
-    whether,
-)
-from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts
-from stakes.adapters.lazy_models import LazyModel, Tallied
-from stakes.adapters.refits import Refit
+from stakes.adapters.refits import ClassMaps, Refit
 from stakes.adapters.sources import Lazy
-from stakes.adapters.zoom_bins import ScoreGrid
 from stakes.decide import class_ratios
 from stakes.errors import InputError
 from stakes.evaluation import (

@@ -11,14 +11,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from stakes import _check
-from stakes.adapters.checked_columns import checked
+from stakes.adapters.checked_columns import checked, with_repeats
 from stakes.adapters.columns import Columns, prediction_columns
-from stakes.adapters.engine_errors import without_rows
 from stakes.adapters.engine_evidence import n_passes, tallied_evidence
-from stakes.adapters.engine_work import Passes, interruptible
+from stakes.adapters.engine_work import Passes, interruptible, without_rows
 from stakes.adapters.refits import prices_need_key, why_no_limits, why_none
 from stakes.adapters.sources import NUMPY, Source, opened
-from stakes.adapters.unused_columns import with_repeats
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import (

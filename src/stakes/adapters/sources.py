@@ -1,29 +1,208 @@
-"""Rows with named columns, wherever they are: frames in memory, lazy frames, relations, files.
-
-Only the columns that are needed leave the engine of a lazy frame. Where these exceed the memory
-limit, only sums over them do.
-"""
+"""Rows with named columns, wherever they are: frames in memory, lazy frames, relations, files."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import field, replace
+from decimal import Decimal
 from typing import Any, cast
+
+import numpy as np
 
 from stakes import _check
 from stakes._value import record
-from stakes.adapters.columns import Columns, Key, group_name, key_name, no_key
-from stakes.adapters.engine_errors import frame_error, frame_errors
-from stakes.adapters.engine_work import Watch
-from stakes.adapters.label_texts import Coded, Coder, LabelColumn, shorter_times, text_name
-from stakes.adapters.pandas_columns import for_arrow, with_decimals
-from stakes.adapters.partitions import Partitions
+from stakes.adapters.columns import (
+    Coded,
+    Coder,
+    Columns,
+    Key,
+    LabelColumn,
+    group_name,
+    key_name,
+    no_key,
+    shorter_times,
+    text_name,
+)
+from stakes.adapters.engine_work import Watch, frame_error, frame_errors
 from stakes.errors import InputError, extra
 from stakes.problem import Problem
 from stakes.rows import Predicted
+
+# Columns of pandas that Arrow has no type for, or would hold as something else -------------------
+
+with extra("frames", "a frame"):
+    import narwhals.stable.v2 as nw
+
+# What pandas calls the values of columns that are the same in Arrow, and of categories that are.
+_VALUES = {"string", "empty", "integer", "boolean", "decimal", "floating", "mixed-integer-float"}
+_VALUES |= {"date", "time", "bytes"}
+_CATEGORIES = _VALUES - {"floating"} | {"datetime", "datetime64"}
+
+
+def with_decimals(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """Decimals of pandas, which has no type for them, as numbers like those of other libraries.
+
+    So are sparse columns, whose type narwhals does not know.
+    """
+    frame = _dense(frame)
+    objects = [name for name, kind in frame.schema.items() if kind == nw.Object]
+    known = ((name, frame[name].to_native()) for name in objects)
+    decimals = [name for name, values in known if _kind(values) == "decimal" and _exact(values)]
+    numbers = [nw.col(name).cast(nw.Float64) for name in decimals]
+    return frame.with_columns(numbers) if numbers else frame
+
+
+def _dense(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """The frame with plain columns in the place of sparse ones."""
+    unknown = [name for name, kind in frame.schema.items() if kind == nw.Unknown]
+    columns: dict[str, Any] = {name: frame[name].to_native() for name in unknown}
+    sparse = sys.modules["pandas"].SparseDtype
+    plain = [
+        nw.from_native(column.sparse.to_dense(), series_only=True)
+        for column in columns.values()
+        if isinstance(column.dtype, sparse)
+    ]
+    return frame.with_columns(plain) if plain else frame
+
+
+def _exact(decimals: Any) -> bool:
+    """Whether doubles hold the whole part of decimals; others are labels, such as long numbers."""
+    values = [value for value in decimals if isinstance(value, Decimal)]
+    return all(value.adjusted() < 15 and not value.is_snan() for value in values)
+
+
+def for_arrow(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """The frame with text for periods, intervals, times of nanoseconds and such categories.
+
+    Arrow makes numbers or pairs of the former and rounds the latter; the text is that of slices.
+    """
+    rows: Any = frame.to_native()
+    columns = {name: _as_categories(rows[name]) for name in rows.columns}
+    others = {name: column for name, column in columns.items() if column is not None}
+    changed: nw.DataFrame[Any] = nw.from_native(rows.assign(**others) if others else rows)
+    return changed
+
+
+def _as_categories(values: Any) -> Any:
+    """The groups of a column as categories of text; None if Arrow holds them as they are.
+
+    Also None where they cannot be text: what cannot be a group is refused when it is used as one.
+    """
+    pandas = sys.modules["pandas"]
+    is_category = isinstance(values.dtype, pandas.CategoricalDtype)
+    kind = _kind(values.cat.categories if is_category else values)
+    if kind in (_CATEGORIES if is_category else _VALUES):
+        return None
+    try:
+        groups = _check.groups("the column", values)
+    except InputError:
+        return None
+    gaps = np.asarray(values.isna())
+    texts = groups.labels[:-1] if gaps.any() else groups.labels
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    codes = np.where(gaps, -1, groups.codes)
+    return pandas.Series(pandas.Categorical.from_codes(codes, list(texts)), index=values.index)
+
+
+def _kind(values: Any) -> str:
+    """What pandas calls the values of a column; those of a plain type are all called "string"."""
+    pandas = sys.modules["pandas"]
+    if isinstance(values.dtype, pandas.ArrowDtype) or values.dtype.kind not in "Of":
+        return {"M": "datetime64", "m": "timedelta"}.get(values.dtype.kind, "string")
+    return str(pandas.api.types.infer_dtype(values))
+
+
+# Frames of Dask: steps of many columns, without its optimizer ------------------------------------
+
+with extra("frames", "a frame"):
+    import narwhals.stable.v2 as nw
+
+Step = tuple[str, tuple[Any, ...]]  # a method of frames, and its arguments
+
+
+@record
+class Partitions:
+    """What tallies need of a `narwhals.LazyFrame`, for a frame of Dask.
+
+    Dask's optimizer goes through every column of every step again for each column that a later step
+    needs, which takes minutes for a few dozen steps. Here, steps that work row by row are collected
+    and applied to each partition, a frame of pandas, by a single function, which the optimizer does
+    not look into. All other methods are those of the frame after these steps.
+    """
+
+    native: Any
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def implementation(self) -> nw.Implementation:
+        """The library of the frame."""
+        return nw.Implementation.DASK
+
+    def with_columns(self, *columns: Any, **named: nw.Expr) -> Partitions:
+        """The rows with more columns."""
+        return self._then("with_columns", columns, named)
+
+    def filter(self, *conditions: Any) -> Partitions:
+        """The rows for which all conditions hold."""
+        return self._then("filter", conditions, {})
+
+    def select(self, *columns: Any, **named: nw.Expr) -> Any:
+        """Some columns of the rows, or one row with sums over all of them."""
+        selected = self._then("select", columns, named)
+        # The metadata is a frame without rows: only sums make a row of it.
+        is_sum = len(_done(self.native._meta, selected.steps)) > 0
+        return self._settled().select(*selected.steps[-1][1]) if is_sum else selected
+
+    def _then(self, method: str, some: tuple[Any, ...], named: dict[str, nw.Expr]) -> Partitions:
+        arguments = (*_flat(some), *(each.alias(name) for name, each in named.items()))
+        return Partitions(self.native, (*self.steps, (method, arguments)))
+
+    def _settled(self) -> nw.LazyFrame[Any]:
+        """The Dask frame after all steps."""
+        meta = _done(self.native._meta, self.steps)
+        done: Any = self.native.map_partitions(_done, self.steps, meta=meta)
+        settled: nw.LazyFrame[Any] = nw.from_native(done)
+        return settled
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(self._settled(), method)
+
+
+def stacked_rows(frames: Iterable[Any]) -> Any:
+    """The rows of several lazy frames of one library, with the same columns, as one."""
+    listed = list(frames)
+    if isinstance(listed[0], Partitions):
+        return Partitions(nw.concat([frame._settled() for frame in listed]).to_native())
+    return nw.concat(listed)
+
+
+def _flat(arguments: Iterable[Any]) -> Iterable[Any]:
+    """The arguments of a narwhals method one by one; lists of them are flattened."""
+    for argument in arguments:
+        if isinstance(argument, str | nw.Expr):
+            yield argument
+        else:
+            yield from _flat(argument)
+
+
+def _done(part: Any, steps: tuple[Step, ...]) -> Any:
+    """A partition, which is a frame of pandas, after some steps."""
+    frame = nw.from_native(part)
+    for method, arguments in steps:
+        frame = getattr(frame, method)(*arguments)
+    return frame.to_native()
+
+
+# -------------------------------------------------------------------------------------------------
+# Rows with named columns, wherever they are: frames in memory, lazy frames, relations, files.
+#
+# Only the columns that are needed leave the engine of a lazy frame. Where these exceed the
+# memory limit, only sums over them do.
 
 with extra("frames", "a frame"):
     import narwhals.stable.v2 as nw
@@ -454,7 +633,7 @@ def _files(paths: Sequence[str]) -> AbstractContextManager[Source]:
 
 
 def _spark_files(paths: Sequence[str]) -> AbstractContextManager[Source]:
-    from stakes.adapters.cluster import spark_files
+    from stakes.adapters.duck import spark_files
 
     return spark_files(paths)
 

@@ -12,33 +12,6 @@
 Takes tallies.
 """
 
-from stakes.audit.against_yield import AgainstYield, against_yield
-from stakes.audit.compliance import Compliance, Witness, compliance
-from stakes.audit.disagreement import Disagreement, disagreement
-from stakes.audit.exact_misranking import exact_misranking
-from stakes.audit.implied_costs import (
-    CostRange,
-    ImpliedCosts,
-    ImpliedCostsOfReplicates,
-    LogOdds,
-    Optimum,
-    Probabilities,
-    RawScores,
-    ScoreScale,
-    ThresholdCosts,
-    costs_of_threshold,
-    implied_costs,
-    implied_costs_of_replicates,
-)
-from stakes.audit.metric import (
-    FAMILIAR,
-    FAMILIAR_MULTICLASS,
-    Gain,
-    Loss,
-    Metric,
-    PositiveClass,
-    familiar_metrics,
-)
 from stakes.audit.misranking import (
     AssessmentError,
     Misranking,
@@ -47,21 +20,52 @@ from stakes.audit.misranking import (
     Setting,
     ShareDistribution,
     UniformShares,
+    WrongPicks,
+    exact_misranking,
     gaussian_setting,
     misranking,
     uniform_setting,
+    wrong_picks,
 )
-from stakes.audit.suitability import Suitability, suitability
+from stakes.audit.suitability import (
+    AgainstYield,
+    CostRange,
+    Disagreement,
+    ImpliedCosts,
+    ImpliedCostsOfReplicates,
+    LogOdds,
+    Optimum,
+    Probabilities,
+    RawScores,
+    ScoreScale,
+    Suitability,
+    ThresholdCosts,
+    against_yield,
+    costs_of_threshold,
+    disagreement,
+    implied_costs,
+    implied_costs_of_replicates,
+    suitability,
+)
 from stakes.audit.utility_space import (
+    FAMILIAR,
+    FAMILIAR_MULTICLASS,
     HEXAGON,
+    Compliance,
+    Gain,
+    Loss,
+    Metric,
     NormalUtilities,
+    PositiveClass,
     UniformUtilities,
     UtilityDistribution,
+    Witness,
+    compliance,
+    familiar_metrics,
     is_admissible,
     utilities_at,
     utility_coordinates,
 )
-from stakes.audit.wrong_picks import WrongPicks, wrong_picks
 
 __all__ = [
     "FAMILIAR",

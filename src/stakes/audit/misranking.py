@@ -1,30 +1,46 @@
-"""How often a metric ranks two classifiers in the wrong order, by simulation.
-
-Utilities, a class share and two classifiers are drawn; the utilities and the metric say which
-classifier is better; the disagreements are counted (dyrland, section 4.2). All metrics see the same
-draws. `exact_misranking` computes the value for metrics that are linear at each class share.
-
-A sampler is any callable; those here also have the densities that an exact value needs. The two
-settings of dyrland, section 4.2, are `uniform_setting` and `gaussian_setting`.
-"""
+"""How often a metric ranks two classifiers in the wrong order, by simulation and exactly."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
 from math import sqrt
 from typing import TypedDict
 
 import numpy as np
 
 from stakes import _check
-from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._arithmetic import mean_defined, ratio
+from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._text import html_table, text_table
 from stakes._value import Value, record
-from stakes.audit.metric import Metric, of_each
-from stakes.audit.utility_space import NormalUtilities, UniformUtilities
+from stakes.audit.utility_space import (
+    Metric,
+    ModelTables,
+    NormalUtilities,
+    UniformUtilities,
+    UtilityDistribution,
+    by_position,
+    of_each,
+    picked,
+    read_model_tables,
+)
 from stakes.errors import InputError
+from stakes.measures import decision_rates
+from stakes.problem import Problem
 from stakes.tally import Counts
+
+# How often a metric ranks two classifiers in the wrong order, by simulation ----------------------
+#
+# Utilities, a class share and two classifiers are drawn; the utilities and the metric say
+# which classifier is better; the disagreements are counted (dyrland, section 4.2). All
+# metrics see the same draws. `exact_misranking` computes the value for metrics that are
+# linear at each class share.
+#
+# A sampler is any callable; those here also have the densities that an exact value needs. The
+# two settings of dyrland, section 4.2, are `uniform_setting` and `gaussian_setting`.
 
 #: ``(rng, n)`` → utility matrices (n, 2, 2), rows classes.
 UtilitySampler = Callable[["np.random.Generator", int], FloatArray]
@@ -580,3 +596,494 @@ def _gaps(
 def _worth(utilities: FloatArray, moved: FloatArray) -> FloatArray:
     """The change in utility yield that a change of the tables (class, decision, pair) makes."""
     return np.asarray(np.einsum("nkd,kdn->n", utilities, moved))
+
+
+# -------------------------------------------------------------------------------------------------
+# The exact share of wrongly ranked pairs, for metrics that are linear at each class share.
+#
+# Let :math:`d_0, d_1` be the differences of two classifiers in their rates of right
+# decisions. The utilities prefer the second classifier when :math:`u_0 d_0 + u_1 d_1 > 0`,
+# with :math:`u = (a \pi_0, b \pi_1)` and the gains a, b of being right; a linear metric does
+# when :math:`v_0 d_0 + v_1 d_1 > 0`. Both differences are symmetric about zero. The
+# probability that the two disagree therefore depends only on the directions of u and v,
+# through the distribution function G of the ratio of the gaps :math:`|d_1|/|d_0|`. If a
+# direction has the position
+#
+# .. math:: T(v) = \tfrac12 (1 - G(v_0/v_1)) \text{ in the first quadrant, and so on,}
+#
+# on a circle of circumference 2, this probability is the distance between T(u) and T(v). What
+# remains is an integral over the cost proportion and the class share, which is smooth between
+# known kinks if both are written as log-odds.
+
+_REACH = 36.0  # log-odds beyond which a bounded density has no mass: e**-36 < 3e-16
+_LINEAR = 1e-9  # largest deviation from linearity, relative to the weights of a metric
+_MASS = 1e-9  # largest deviation of the integral of a density from one
+
+
+# Panels are at most two log-odds wide and shrink towards equal costs, where beliefs concentrate.
+_SIDE = np.concatenate([2.0 ** np.arange(-40, 1), np.arange(2.0, _REACH + 1, 2.0)])
+_GRID = np.concatenate([-_SIDE[::-1], [0.0], _SIDE])
+
+
+def exact_misranking(
+    metric: Metric,
+    *,
+    utilities: UtilitySampler,
+    class_share: ShareSampler,
+    rates: RateSampler,
+) -> float:
+    """Share of pairs that a metric ranks wrongly, by integration, to about 1e-10.
+
+    For metrics that are linear in the rates of right decisions at each class share, such as
+    accuracy, recall, balanced accuracy and any fixed cost matrix; nan for the others. The arguments
+    are those of `misranking`, but must be distributions with known densities. The densities are
+    integrated by the same quadrature rule; one whose integral is not 1 within 1e-9 is refused,
+    because it is too narrow or too rough for the rule. Reference: dyrland, figures 6 and 7.
+
+    Parameters
+    ----------
+    metric : a function of `Counts`
+    utilities : distribution of utility matrices, such as `UniformUtilities()`
+    class_share : distribution of the share of positives
+    rates : distribution of the rates of right decisions
+
+    Returns
+    -------
+    share of pairs, or nan where the metric is not linear
+
+    Examples
+    --------
+    >>> from stakes.audit import FAMILIAR, uniform_setting
+    >>> print(f"{exact_misranking(FAMILIAR['accuracy'], **uniform_setting()):.6%}")
+    8.767406%
+    """
+    if not isinstance(utilities, UtilityDistribution):
+        raise _unknown("utilities", "UniformUtilities or NormalUtilities")
+    if not isinstance(class_share, ShareDistribution):
+        raise _unknown("class_share", "UniformShares")
+    if not isinstance(rates, RateDistribution):
+        raise _unknown("rates", "RisingRates")
+    at = partial(_wrong_at, metric=metric, utilities=utilities, rates=rates)
+
+    def integrand(log_odds: float) -> FloatArray:
+        """Density of the share, and what of it is ranked wrongly."""
+        share = _shares_at(log_odds)
+        density = float(class_share.density(share[1])) * float(share[0] * share[1])
+        return np.array([density, density * at(log_odds, share) if density else 0.0])
+
+    low, high = _log_odds(class_share.support)
+    if np.isnan(at(0.3, _shares_at(0.3))):
+        return float("nan")
+    mass, wrong = _integral(integrand, low, high)
+    _refuse_unresolved("class_share", mass)
+    return wrong
+
+
+def _integral(
+    integrand: Callable[[float], FloatArray], low: float, high: float
+) -> tuple[float, float]:
+    """Both integrals by one adaptive rule, split at 0, where most metrics have a kink."""
+    from scipy.integrate import quad_vec
+
+    edges = np.unique(np.clip([low, 0.0, high], low, high)).tolist()
+    first, second = np.sum(
+        [
+            quad_vec(integrand, start, end, epsabs=1e-12, epsrel=0.0, norm="max", limit=500)[0]
+            for start, end in pairwise(edges)
+        ],
+        axis=0,
+    )
+    return float(first), float(second)
+
+
+def _log_odds(support: tuple[float, float]) -> FloatArray:
+    """The bounds of the support as log-odds, cut off at the reach."""
+    bounds = _check.probabilities("the support of class_share", support, ndim=1)
+    if bounds.shape != (2,) or not bounds[0] < bounds[1]:
+        raise InputError(
+            f"the support of class_share must be two rising shares; got {support!r}. "
+            f"A known share needs no distribution."
+        )
+    from scipy.special import logit
+
+    return np.asarray(np.clip(logit(bounds), -_REACH, _REACH))
+
+
+def _refuse_unresolved(name: str, mass: float) -> None:
+    if not abs(mass - 1) <= _MASS:
+        raise InputError(
+            f"the density of {name} must integrate to 1 for an exact value; the rule finds "
+            f"{mass:.10g}. It is no density, or too narrow or too rough to be resolved: state a "
+            f"narrow support, or estimate the value with misranking."
+        )
+
+
+def _unknown(name: str, known: str) -> InputError:
+    return InputError(
+        f"{name} must be a distribution with a known density for an exact value; it is a sampler. "
+        f"Use {known}, or estimate the value with misranking."
+    )
+
+
+def _shares_at(log_odds: float | FloatArray) -> FloatArray:
+    """Shares of both classes, or of both costs, along the first axis."""
+    from scipy.special import expit
+
+    return np.asarray(expit([-log_odds, log_odds]))
+
+
+def _wrong_at(
+    share_log_odds: float,
+    share: FloatArray,
+    *,
+    metric: Metric,
+    utilities: UtilityDistribution,
+    rates: RateDistribution,
+) -> float:
+    """Probability of a wrong order at one class share (2,)."""
+    weight = _linear_weights(metric, share)
+    if weight is None:
+        return np.nan
+    with np.errstate(divide="ignore"):
+        kink = share_log_odds + np.log(np.abs(weight[0])) - np.log(np.abs(weight[1]))
+    breaks = np.clip([share_log_odds, kink], -_REACH, _REACH)
+    edges = np.unique(np.concatenate([_GRID, breaks]))
+    half = np.diff(edges)[:, None] / 2
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    cost = edges[:-1, None] + half * (nodes + 1)
+    rest, proportion = _shares_at(cost)
+    position = _position(np.exp(cost - share_log_odds), np.array(1.0), rates)
+    distance = np.abs(position - _position(weight[0], weight[1], rates))
+    wrong = np.minimum(distance, 2 - distance)
+    density = utilities.cost_proportion_density(proportion) * proportion * rest
+    measure = half * weights * density
+    _refuse_unresolved("utilities", float(np.sum(measure)))
+    return float(np.sum(measure * wrong))
+
+
+def _position(first: FloatArray, second: FloatArray, rates: RateDistribution) -> FloatArray:
+    """Where a direction lies on the circle of circumference 2 that starts at (1, 0)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = rates.gap_ratio_cdf(np.asarray(np.abs(first) / np.abs(second)))
+    from_first_axis = (1 - spread) / 2
+    upper = np.where(first >= 0, from_first_axis, 1 - from_first_axis)
+    return np.where(second >= 0, upper, 2 - upper)
+
+
+def _linear_weights(metric: Metric, share: FloatArray) -> FloatArray | None:
+    """The weight of each rate of right decisions in a metric; None unless it is linear in them.
+
+    It is also None where the metric is constant, because then it ranks nothing.
+    """
+    # Three points determine a plane; the other four, in general position, must lie on it.
+    _check.require("metric", metric, Metric)
+    rates = np.array([[0, 0], [1, 0], [0, 1], [1, 1], [0.75, 0.5], [0.5, 0.875], [0.6, 0.6]])
+    tables = np.empty((len(rates), 2, 2))
+    for k in range(2):
+        tables[:, k, k], tables[:, k, 1 - k] = share[k] * rates[:, k], share[k] * (1 - rates[:, k])
+    counts = Counts._unlabelled(tables)
+    value = metric.goodness(counts)
+    weights = value[1:3] - value[0]
+    bend = np.abs(value[0] + rates @ weights - value)
+    size = np.abs(weights).max()
+    return weights if size > 0 and np.all(bend <= _LINEAR * size) else None
+
+
+# How likely a metric is to pick the wrong one of your models, given what you do not know ---------
+#
+# Two things are unknown: the costs, for which there is a list or a sampler of plausible
+# problems, and the true tables of the models, for which there are replicates. A metric picks
+# a model on the observed tables; the pick is judged by each plausible pair of costs and
+# tables.
+
+#: ``(rng, n)`` → n plausible problems.
+ProblemSampler = Callable[["np.random.Generator", int], Sequence[Problem]]
+
+
+@record(repr=False)
+class WrongPicks(Value):
+    """How often each criterion is wrong over plausible costs and tables, and what that costs.
+
+    Attributes
+    ----------
+    criteria : Q names: the metrics, the cost matrices with errors, then "expected costs", which is
+        the right criterion when the costs are uncertain
+    models : J names
+    picks : (Q, J) how often each criterion picks each model on the observed tables; ties are split
+    wrong, wrong_errors : (Q,) probability that the pick is not the best model, and its Monte Carlo
+        standard error
+    wrong_if_known : (Q,) the same if each criterion saw the true tables, and not those of a small
+        test set
+    regret, regret_errors : (Q,) mean cost per case of the picks above the best model, and its Monte
+        Carlo standard error
+    draws : number of plausible pairs of costs and tables
+    undefined : how many more were left out, because the cost of a model was undefined
+
+    Examples
+    --------
+    In 100 cases A costs 20 + 5 × 20, B costs 40 + 20; accuracy picks A:
+
+    >>> from stakes.audit import FAMILIAR
+    >>> models = {"A": Counts([[70, 20], [5, 5]]), "B": Counts([[50, 40], [1, 9]])}
+    >>> truths = {name: Counts(table.values[None]) for name, table in models.items()}
+    >>> study = wrong_picks(
+    ...     models, truths, [Problem.binary(false_alarm=1, miss=20)], errors={},
+    ...     metrics={"accuracy": FAMILIAR["accuracy"]}, rng=np.random.default_rng(0))
+    >>> study.criteria, study.wrong, study.regret.round(6)
+    (('accuracy', 'expected costs'), array([1., 0.]), array([0.6, 0. ]))
+    """
+
+    criteria: tuple[str, ...]
+    models: Labels
+    picks: FloatArray
+    wrong: FloatArray
+    wrong_errors: FloatArray
+    wrong_if_known: FloatArray
+    regret: FloatArray
+    regret_errors: FloatArray
+    draws: int
+    undefined: int
+    unit: str | None
+
+    def columns(self) -> dict[str, list[object]]:
+        """What the table shows, by column.
+
+        Returns
+        -------
+        columns of equal length
+
+        Examples
+        --------
+        >>> shares, errors = np.array([0.3, 0.1]), np.array([0.02, 0.01])
+        >>> picks = WrongPicks(
+        ...     criteria=("F1", "expected costs"), models=("A", "B"), picks=np.eye(2), wrong=shares,
+        ...     wrong_errors=errors, wrong_if_known=shares, regret=shares, regret_errors=errors,
+        ...     draws=1000, undefined=0, unit="EUR")
+        >>> sorted(picks.columns())
+        ['costs more', 'criterion', 'standard error', 'wrong', 'wrong if tables were known']
+        """
+        return {
+            "criterion": list(self.criteria),
+            "wrong": self.wrong.tolist(),
+            "standard error": self.wrong_errors.tolist(),
+            "wrong if tables were known": self.wrong_if_known.tolist(),
+            "costs more": self.regret.tolist(),
+        }
+
+    def _table(self) -> tuple[list[object], list[list[object]], str]:
+        columns = self.columns()
+        rows: list[list[object]] = [
+            [name, f"{wrong:.1%}", f"{error:.1%}", f"{known:.1%}", f"{cost:.4g}"]
+            for name, wrong, error, known, cost in zip(*columns.values(), strict=True)
+        ]
+        unit = f", costs in {self.unit}" if self.unit else ""
+        return ["", *list(columns)[1:]], rows, f"WrongPicks over {self.draws} worlds{unit}"
+
+    def __repr__(self) -> str:
+        return text_table(*self._table())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table())
+
+
+@record
+class _Costs:
+    """Costs (R, K, M) and priors (R, K) of plausible problems; nan stands for class shares."""
+
+    costs: FloatArray
+    priors: FloatArray
+
+    def of(self, tables: Counts) -> FloatArray:
+        """Expected costs (R, J) of tables (R or 1, J, K, M)."""
+        stated = self.priors[:, None]
+        # A class of prior zero may have no cases, and 0 times nan would be nan.
+        prior = np.where(np.isnan(stated), tables.shares, stated)
+        rates = np.where(prior[..., None] > 0, decision_rates(tables), 0.0)
+        return np.asarray(np.einsum("rjk,rjkm,rkm->rj", prior, rates, self.costs))
+
+    def mean_of(self, tables: Counts) -> FloatArray:
+        """Costs of tables (…, J, K, M), averaged over all problems, (…, J)."""
+        # Expected costs are linear in prior times cost, so that the mean over problems is that of
+        # one mean matrix: stated priors are part of it, others are the shares of the tables.
+        floating = np.isnan(self.priors)
+        stated = np.where(floating, 0.0, self.priors)[..., None]
+        fixed = np.mean(stated * self.costs, axis=0)
+        by_share = np.mean(np.where(floating[..., None], self.costs, 0.0), axis=0)
+        weight = fixed + tables.shares[..., None] * by_share
+        rates = np.where(weight != 0, decision_rates(tables), 0.0)
+        return np.asarray(np.sum(weight * rates, axis=(-2, -1)))
+
+    def assessed(self, error: ErrorSampler, rng: np.random.Generator) -> _Costs:
+        """The costs as somebody assessed them, with errors relative to their span."""
+        # The error samplers of the paper are defined for utilities in [0, 1]; costs are scaled to
+        # it and back, so that an error of 10 % means 10 % of the span of the costs.
+        top = self.costs.max(axis=(1, 2), keepdims=True)
+        span = top - self.costs.min(axis=(1, 2), keepdims=True)
+        scaled = np.divide(top - self.costs, span, out=np.zeros_like(self.costs), where=span > 0)
+        assessed = _check.returned("errors", error(rng, scaled), "AssessmentError(sd) does.")
+        if assessed.shape != scaled.shape:
+            raise InputError(
+                f"errors must keep the shape of the utilities, {scaled.shape}; one gave "
+                f"{assessed.shape}. AssessmentError(sd) does."
+            )
+        return _Costs(top - span * assessed, self.priors)
+
+
+def wrong_picks(
+    models: ModelTables,
+    truths: ModelTables,
+    problems: Sequence[Problem] | ProblemSampler,
+    *,
+    metrics: Mapping[str, Metric],
+    errors: Mapping[str, ErrorSampler],
+    rng: np.random.Generator,
+    weights: object = None,
+) -> WrongPicks:
+    """Probability that each metric, or a cost matrix with errors, picks the wrong model.
+
+    In each draw, one of the replicates in `truths` is true and one of the problems is the right
+    one; the best model has the least expected cost there. Metrics, and the costs with errors, pick
+    a model on the observed tables. Where a criterion ties several models, it is wrong by the share
+    of them that are not the best.
+
+    Parameters
+    ----------
+    models : observed tables, by name, joint, or along the first axis
+    truths : plausible true tables of the same models, with one leading axis of replicates: Counts
+        (R, K, M) by name, or JointCounts with weights (R, T), which keeps models paired
+    problems : plausible problems, or ``(rng, n)`` → n of them
+    metrics : name → metric
+    errors : name → error in the costs, such as {"10 % error": AssessmentError(0.1)}
+    rng : the generator that draws
+    weights : of the problems in a list; equal when None
+
+    Returns
+    -------
+    probabilities, metric by metric
+
+    Examples
+    --------
+    >>> from stakes.audit import FAMILIAR, AssessmentError
+    >>> rng = np.random.default_rng(3)
+    >>> observed = {"A": Counts([[35, 15], [23, 27]]), "B": Counts([[32, 18], [7, 43]])}
+    >>> truths = {name: Counts(rng.multinomial(100, table.values.ravel() / 100, 2000)
+    ...     .reshape(-1, 2, 2)) for name, table in observed.items()}
+    >>> plausible = [Problem.from_utilities([[165, -335], [-35, gain]]) for gain in (0, 15, 30)]
+    >>> fate = wrong_picks(observed, truths, plausible, metrics={"F1": FAMILIAR["F1"]},
+    ...     errors={"20 % error": AssessmentError(0.2)}, rng=rng)
+    >>> fate.criteria
+    ('F1', '20 % error', 'expected costs')
+    >>> fate.wrong.round(1)
+    array([0.6, 0.5, 0.4])
+    """
+    _check.mapping_of("metrics", metrics, Metric)
+    names = tuple(map(str, metrics))
+    read_errors("errors", errors)
+    criteria = (*names, *map(str, errors), "expected costs")
+    _check.labels("the names of metrics and errors", criteria)
+    labels, observed = read_model_tables(models)
+    with _check.renamed(models="truths"):
+        true_labels, true = read_model_tables(truths)
+    _check.same_labels("the names of truths", labels, true_labels)
+    if observed.values.ndim != 3 or true.values.ndim != 4:
+        raise InputError(
+            f"models must have one table each, and truths one leading axis of replicates; the "
+            f"tables have leading axes {observed.values.shape[:-3]} and {true.values.shape[:-3]}. "
+            f"Pass replicates as Counts of shape (R, K, M)."
+        )
+    draws = len(true.values)
+    plausible, unit = _draw_problems(problems, draws, weights, rng, observed)
+    truth = plausible.of(true)
+    single = observed[None]
+    table, many = by_position(single), by_position(true)
+    seen = [picked(some) for some in of_each(metrics, lambda metric: metric.goodness(table))]
+    known = [picked(some) for some in of_each(metrics, lambda metric: metric.goodness(many))]
+    for error in errors.values():
+        assessed = plausible.assessed(error, rng)
+        seen.append(picked(-assessed.of(single)))
+        known.append(picked(-assessed.of(true)))
+    seen.append(picked(-plausible.mean_of(single)))
+    known.append(picked(-plausible.mean_of(true)))
+    return _fate(criteria, labels, truth, seen, known, unit)
+
+
+def _draw_problems(
+    problems: Sequence[Problem] | ProblemSampler,
+    draws: int,
+    weights: object,
+    rng: np.random.Generator,
+    observed: Counts,
+) -> tuple[_Costs, str | None]:
+    """One plausible problem for every draw."""
+    _check.generator(rng)
+    several = problems(rng, draws) if callable(problems) else problems
+    listed = list(several) if isinstance(several, list | tuple) else []
+    if not listed or not all(isinstance(problem, Problem) for problem in listed):
+        raise InputError(
+            "problems must be a list of at least one Problem; it is not. Write [first, second]."
+        )
+    for problem in listed:
+        if problem.costs.shape != observed.values.shape[-2:]:
+            raise InputError(
+                f"problems must fit the tables; one has costs {problem.costs.shape}, the tables "
+                f"are {observed.values.shape[-2:]}. Rows are classes, columns are decisions."
+            )
+        _check.same_names("tables and problems", observed, problem)
+    if callable(problems) and (len(listed) != draws or weights is not None):
+        raise InputError(
+            f"problems, when it is a sampler, must draw one problem for each of {draws} "
+            f"replicates, all of equal weight; it drew {len(listed)}. Weights are for a list of "
+            f"problems."
+        )
+    shares = _check.weights("weights", weights, len(listed), of="problems")
+    chosen = (
+        np.arange(draws)
+        if callable(problems)
+        else rng.choice(len(listed), size=draws, p=shares / shares.sum())
+    )
+    empty = np.full(observed.n_classes, np.nan)
+    priors = np.array([empty if problem.prior is None else problem.prior for problem in listed])
+    units = {problem.unit for problem in listed}
+    costs = np.array([problem.costs for problem in listed])
+    return _Costs(costs[chosen], priors[chosen]), units.pop() if len(units) == 1 else None
+
+
+def _fate(
+    criteria: tuple[str, ...],
+    labels: Labels,
+    truth: FloatArray,
+    seen: list[BoolArray],
+    known: list[BoolArray],
+    unit: str | None,
+) -> WrongPicks:
+    """Judge the picks (R or 1, J) of each criterion by the true costs (R, J)."""
+    defined = ~np.isnan(truth).any(axis=-1)
+    if not defined.any():
+        raise InputError(
+            f"truths must hold a replicate in which every model has a cost; none of {defined.size} "
+            f"does. Resample within classes where a prior is stated."
+        )
+    truth = truth[defined]
+    best, excess = picked(-truth), truth - truth.min(axis=-1, keepdims=True)
+    shares = np.array([np.broadcast_to(_shares(p), (defined.size, len(labels))) for p in seen])
+    shares = shares[:, defined]
+    wrong, regret = np.sum(shares * ~best, axis=-1), np.sum(shares * excess, axis=-1)
+    known_shares = np.array([_shares(p)[defined] for p in known])
+    return WrongPicks._trusted(
+        criteria=criteria,
+        models=labels,
+        picks=shares.mean(axis=1),
+        wrong=wrong.mean(axis=1),
+        wrong_errors=wrong.std(axis=1) / np.sqrt(len(truth)),
+        wrong_if_known=mean_defined(np.sum(known_shares * ~best, axis=-1).T),
+        regret=regret.mean(axis=1),
+        regret_errors=regret.std(axis=1) / np.sqrt(len(truth)),
+        draws=len(truth),
+        undefined=int(np.count_nonzero(~defined)),
+        unit=unit,
+    )
+
+
+def _shares(picks: BoolArray) -> FloatArray:
+    """Each pick's share among those that tie; nan where nothing could be picked."""
+    return ratio(picks, picks.sum(axis=-1, keepdims=True))

@@ -19,49 +19,55 @@ Takes rows, except functions whose name or first argument says that they take a 
 
 from __future__ import annotations
 
-from stakes.calibration.affine import Affine, BetaMap, Logistic, Platt, Temperature
-from stakes.calibration.calibration_errors import (
-    calibration_error,
-    class_tables,
-    lowess_distances,
-    smooth_calibration_errors,
-    smooth_curve,
-    top_label_table,
+from stakes.calibration.affine import (
+    Affine,
+    BetaMap,
+    FullAffine,
+    Logistic,
+    Platt,
+    Temperature,
+    VectorScaling,
 )
-from stakes.calibration.calibrator import Calibrator, Identity, largest_finite, log_odds
-from stakes.calibration.crossfit import CheckedRows, cross_calibrate, hashed_folds, most_folds
-from stakes.calibration.decomposition import (
-    CostOfMiscalibration,
-    Decomposition,
-    cost_of_miscalibration,
-    decompose,
-    decompose_by_cross_calibration,
-    decompose_by_recalibration,
-    table_cost_of_miscalibration,
-)
-from stakes.calibration.logistic import coefficient_variances
-from stakes.calibration.maps import (
+from stakes.calibration.calibrator import (
     AffineLogs,
     CalibrationMap,
+    Calibrator,
+    Identity,
     decoded_map,
     encoded_map,
     from_json,
+    largest_finite,
+    log_odds,
     sealed_map,
 )
-from stakes.calibration.multiclass import FullAffine, VectorScaling
+from stakes.calibration.crossfit import CheckedRows, cross_calibrate, hashed_folds, most_folds
+from stakes.calibration.logistic import coefficient_variances
 from stakes.calibration.reliability import (
     Band,
     CalibrationLine,
     CalibrationTest,
+    CostOfMiscalibration,
+    Decomposition,
     Reliability,
+    calibration_error,
     calibration_in_the_large,
     calibration_line,
+    class_tables,
     confidence_band,
     consistency_band,
+    cost_of_miscalibration,
+    decompose,
+    decompose_by_cross_calibration,
+    decompose_by_recalibration,
     finite_log_odds,
+    lowess_distances,
     mean_score_gap,
     reliability,
+    smooth_calibration_errors,
+    smooth_curve,
     spiegelhalter,
+    table_cost_of_miscalibration,
+    top_label_table,
 )
 from stakes.calibration.select import Select
 from stakes.calibration.step_maps import Histogram, Isotonic, OneVsRestIsotonic

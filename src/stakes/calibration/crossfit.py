@@ -14,13 +14,13 @@ from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._hashing import Hashes, even_parts
 from stakes._value import record
 from stakes.calibration.calibrator import (
+    CalibrationMap,
     Calibrator,
     is_one_column,
     is_posteriors,
     n_classes_of,
     read_fit_cases,
 )
-from stakes.calibration.maps import CalibrationMap
 from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
 from stakes.scoring import class_labels, column_classes

@@ -11,8 +11,8 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._hashing import Hashes, distinct_hashes, number_hashes, salted
 from stakes._value import record
-from stakes.calibration.affine import Affine, Logistic, Temperature
-from stakes.calibration.calibrator import Calibrator, are_probabilities
+from stakes.calibration.affine import Affine, Logistic, Temperature, VectorScaling
+from stakes.calibration.calibrator import CalibrationMap, Calibrator, are_probabilities
 from stakes.calibration.crossfit import (
     CheckedRows,
     hashed_folds,
@@ -20,8 +20,6 @@ from stakes.calibration.crossfit import (
     read_checked_rows,
     read_clusters,
 )
-from stakes.calibration.maps import CalibrationMap
-from stakes.calibration.multiclass import VectorScaling
 from stakes.calibration.step_maps import Isotonic, OneVsRestIsotonic
 from stakes.errors import InputError
 from stakes.rows import Scores

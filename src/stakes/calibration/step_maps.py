@@ -11,14 +11,12 @@ from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._value import record
 from stakes.calibration.calibrator import (
     CalibrationCases,
+    CalibrationMap,
     CheckedCalibrator,
     in_shape_of,
     one_score_each,
     read_posterior_cases,
     read_score_cases,
-)
-from stakes.calibration.maps import (
-    CalibrationMap,
     require_increasing,
     require_rising,
     require_shape,

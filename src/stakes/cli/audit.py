@@ -20,7 +20,6 @@ from stakes.audit import (
     misranking,
     uniform_setting,
 )
-from stakes.cli.column_options import report_on_files
 from stakes.cli.options import (
     calibrate_option,
     calibrator_named,
@@ -29,6 +28,7 @@ from stakes.cli.options import (
     prediction_options,
     problem_option,
     read_problem,
+    report_on_files,
     seed_option,
 )
 from stakes.cli.output import Terminal, put, put_wrapped

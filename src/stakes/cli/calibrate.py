@@ -14,20 +14,24 @@ from stakes._files import write_whole
 from stakes.adapters.columns import Columns
 from stakes.adapters.report_on import count_rows, memory_size
 from stakes.calibration import CalibrationMap, sealed_map
-from stakes.cli.column_options import input_files, model_columns
 from stakes.cli.options import (
     CALIBRATORS,
     TRUTH_HELP,
     WEIGHTS,
+    check_column,
     file_argument,
+    input_files,
+    is_formula,
+    load_map,
     memory_option,
+    model_columns,
     out_option,
     problem_option,
     read_problem,
+    rewrite,
     written_shares,
 )
 from stakes.cli.output import notify, target_beside
-from stakes.cli.rewriting import check_column, is_formula, load_map, rewrite
 from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores
 

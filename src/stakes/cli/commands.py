@@ -14,9 +14,8 @@ import click
 from stakes.cli.audit import audit
 from stakes.cli.calibrate import calibrate
 from stakes.cli.decide import decide
-from stakes.cli.demo import demo
 from stakes.cli.diff import diff, schema
-from stakes.cli.evaluate import evaluate
+from stakes.cli.evaluate import demo, evaluate
 from stakes.cli.options import in_options
 from stakes.cli.output import notify, put, silence
 from stakes.cli.problem import problem

@@ -14,17 +14,22 @@ from stakes import _check
 from stakes._check import FloatArray
 from stakes.adapters.columns import prediction_columns
 from stakes.adapters.duck import FileSource
-from stakes.cli.column_options import input_files, model_columns, stated_scores
 from stakes.cli.options import (
+    check_column,
     class_shares,
     file_argument,
     in_file,
+    input_files,
+    is_formula,
+    load_map,
+    model_columns,
     out_option,
     posterior_prior_option,
     read_problem,
+    rewrite,
+    stated_scores,
 )
 from stakes.cli.output import notify, target_beside
-from stakes.cli.rewriting import check_column, is_formula, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior
 from stakes.errors import InputError
 from stakes.problem import Problem

@@ -1,46 +1,97 @@
-"""``stakes evaluate``: the report on a file of predictions."""
+"""``stakes evaluate`` and ``stakes demo``: the report on predictions, or on the example data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Any
 
 import click
 
 from stakes import _text
 from stakes._expression import Expression
-from stakes.cli.column_options import COLUMN_OPTIONS, report_on_files
-from stakes.cli.fail_if import (
+from stakes.adapters.frame import evaluate_frame
+from stakes.cli.options import (
+    COLUMN_OPTIONS,
     EXPLAINED,
     GATES,
     Values,
-    holds,
-    read_gate,
-    read_named_gate,
-    refuse_missing,
-)
-from stakes.cli.options import (
     by_option,
     calibrate_option,
     calibrator_named,
     class_shares,
     file_argument,
+    holds,
     key_option,
     numbers_by_name,
     posterior_prior_option,
     prediction_options,
     problem_option,
+    read_gate,
+    read_named_gate,
     read_problem,
     read_report,
+    refuse_missing,
+    report_on_files,
     seed_option,
 )
-from stakes.cli.output import check_targets, is_sql, notify, write_outputs, write_rule
+from stakes.cli.output import (
+    check_targets,
+    is_sql,
+    notify,
+    print_report,
+    put,
+    refuse_other_than_page,
+    target_beside,
+    write_outputs,
+    write_rule,
+)
 from stakes.errors import InputError
 from stakes.evaluation import MOST_REPLICATES
 from stakes.inference import Measured
 from stakes.problem import Problem
 from stakes.report import Gate, Report, System
+
+# ``stakes demo``: a report on the example data of the package, without a network -----------------
+
+_INTRODUCTION = """\
+A thousand loan applicants, four models that give the probability of a bad risk, and three
+decisions: grant the loan, have it reviewed, decline it (Statlog German credit data, Hofmann 1994,
+CC BY 4.0; predictions out of fold).
+"""
+
+
+_DATA = "Statlog German credit data, the example that comes with stakes"
+
+
+def demo_report() -> Report:
+    """The report on the example predictions of the package."""
+    models = {name: name for name in ("logistic", "forest", "boosting", "naive bayes")}
+    with as_file(files("stakes") / "data") as folder:
+        problem = read_problem(str(folder / "german_credit.toml"))
+        rows = folder / "german_credit.csv"
+        return evaluate_frame(rows, problem, y_true="risk", models=models, by="age")
+
+
+@click.command(short_help="Evaluate the example data and write its page.")
+@click.option(
+    "--html", default="report.html", show_default=True, metavar="OUT", help="Where the page goes."
+)
+def demo(html: str) -> None:
+    """Evaluate the example that comes with stakes, print the report and write its page."""
+    target = target_beside(html, (), "--html")
+    refuse_other_than_page(target)
+    report = demo_report()
+    report.to_html(target, title="German credit: what the decisions cost", data=_DATA)
+    notify(f"wrote {html}")
+    put(_INTRODUCTION)
+    print_report(report)
+    put(f"\nThe interactive report is {Path(html).resolve()}")
+
+
+# ``stakes evaluate``: the report on a file of predictions ----------------------------------------
 
 _PASSED = (
     *COLUMN_OPTIONS,

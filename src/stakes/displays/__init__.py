@@ -9,18 +9,16 @@ is not imported.
 from stakes.displays.capacity_displays import CapacityDisplay, CoverageDisplay
 from stakes.displays.cost_displays import (
     BrierCurveDisplay,
+    CostByThresholdDisplay,
     CostCurveDisplay,
-    RateDrivenCurveDisplay,
-)
-from stakes.displays.decision_displays import (
     DecisionCurveDisplay,
     InterventionsAvoidedDisplay,
     NetBenefitDifferenceDisplay,
+    RateDrivenCurveDisplay,
+    SystemCostsDisplay,
 )
 from stakes.displays.display import CurvesDisplay, Display
 from stakes.displays.reliability_display import ReliabilityDisplay
-from stakes.displays.systems_display import SystemCostsDisplay
-from stakes.displays.threshold_display import CostByThresholdDisplay
 
 __all__ = [
     "BrierCurveDisplay",

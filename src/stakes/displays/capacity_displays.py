@@ -13,8 +13,13 @@ from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes._text import in_unit
 from stakes._value import record
 from stakes.decide import mean_costs
-from stakes.displays.display import CurvesDisplay, limits_around
-from stakes.displays.scored_cases import grid_of, only_posteriors, read_named
+from stakes.displays.display import (
+    CurvesDisplay,
+    grid_of,
+    limits_around,
+    only_posteriors,
+    read_named,
+)
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library
 from stakes.inference import LossSample, support_bounds

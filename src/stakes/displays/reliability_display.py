@@ -20,10 +20,11 @@ from stakes._arithmetic import round_above, table_of
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
 from stakes.calibration import coefficient_variances
-from stakes.displays.display import Display, level_text
-from stakes.displays.scored_cases import (
+from stakes.displays.display import (
+    Display,
     PointwiseMean,
     cluster_counts,
+    level_text,
     only_posteriors,
     owners_of,
     pointwise_mean,

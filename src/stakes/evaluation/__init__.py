@@ -3,14 +3,15 @@
 Defaults that carry meaning live here only, and the report prints those that were used.
 """
 
-from stakes.evaluation.backwards import leads_in_sample, order_in_sample
-from stakes.evaluation.build_report import report_of
-from stakes.evaluation.case_charges import MOST_TERMS, Charges, charges_of
+from stakes.evaluation.build_report import MOST_REPLICATES, ReportOptions, report_of
 from stakes.evaluation.cases import (
     LARGEST_COST,
     LIBRARIES,
     Cases,
     frame_library,
+    left_out,
+    no_decision,
+    no_move,
     read_cases,
     read_models,
     refuse_both,
@@ -20,42 +21,46 @@ from stakes.evaluation.cases import (
     refuse_unknown,
 )
 from stakes.evaluation.changes import Changes, changes_between
-from stakes.evaluation.column_order import FLOOR, better_order
-from stakes.evaluation.column_ranks import column_ranks
-from stakes.evaluation.cross_fitted import CrossFitted
-from stakes.evaluation.decision_rules import (
-    DecisionRule,
-    is_movable,
-    may_name,
-    rules_by_system,
-    rules_of,
-)
-from stakes.evaluation.evaluate_rows import evaluate
+from stakes.evaluation.evaluate_rows import RepeatedColumn, evaluate, repeats_caveat
 from stakes.evaluation.evidence import (
+    FLOOR,
+    MOST_TERMS,
     RULES,
+    Charges,
     ColumnRank,
+    CrossFitted,
     Evidence,
     JointSample,
     ModelTallies,
     PairsOf,
+    better_order,
+    charges_of,
     mean_losses,
 )
-from stakes.evaluation.folds import (
+from stakes.evaluation.limited_rules import priced_on_all
+from stakes.evaluation.predictions import (
     KEY_FOLDS,
+    DecisionRule,
     Fitted,
     Folds,
+    Predictions,
     fold_of_key,
+    is_movable,
+    may_name,
     recalibrated,
+    rules_by_system,
+    rules_of,
     tuned_apart,
     used_folds,
 )
-from stakes.evaluation.joint_bins import pair_counts, source_size
-from stakes.evaluation.limited_rules import priced_on_all
-from stakes.evaluation.predictions import Predictions
-from stakes.evaluation.repeated_values import RepeatedColumn, repeats_caveat
-from stakes.evaluation.report_options import MOST_REPLICATES, ReportOptions
-from stakes.evaluation.sentences import left_out, no_decision, no_move
-from stakes.evaluation.tally_rows import CLASS_BINS, decided_by_rules, hardness_unit
+from stakes.evaluation.suspect_columns import column_ranks, leads_in_sample, order_in_sample
+from stakes.evaluation.tally_rows import (
+    CLASS_BINS,
+    decided_by_rules,
+    hardness_unit,
+    pair_counts,
+    source_size,
+)
 
 __all__ = [
     "CLASS_BINS",

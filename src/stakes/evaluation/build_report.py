@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from stakes import _check, _text
+from stakes._check import FloatArray, Labels
+from stakes._value import record
 from stakes._version import __version__
 from stakes.decide import cheapest_decisions
-from stakes.evaluation.baseline import compared, read_incumbent
-from stakes.evaluation.case_charges import NO_MODEL, blind_counts
+from stakes.errors import InputError
+from stakes.evaluation.beliefs import Uncertain, Unknown, read_uncertain
+from stakes.evaluation.cases import Operation, read_operation
 from stakes.evaluation.caveats import caveats_of
-from stakes.evaluation.cost_intervals import costs_of
-from stakes.evaluation.decision_rules import DecisionRule
-from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.evidence import NO_MODEL, Evidence, blind_counts, costs_of, slices_of
 from stakes.evaluation.flips import flips_of, rivals_of
 from stakes.evaluation.information import Remake, uncertainty_of
-from stakes.evaluation.joint_bins import joint_bins_of
-from stakes.evaluation.limit_checks import checked_limits
-from stakes.evaluation.metric_picks import disagreement_of, picks_of
-from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
 from stakes.evaluation.moved_limits import MovedLimits, flips_under_limits
-from stakes.evaluation.quality import quality_of, without_misordered
-from stakes.evaluation.report_options import ReportOptions
-from stakes.evaluation.score_bins import shown_table_of
-from stakes.evaluation.slice_costs import slices_of
-from stakes.evaluation.system_cuts import cuts_of_system
-from stakes.evaluation.verdict import verdict_of
+from stakes.evaluation.predictions import DecisionRule, is_turned
+from stakes.evaluation.quality import (
+    Miscalibration,
+    disagreement_of,
+    miscalibration_of,
+    picks_of,
+    quality_of,
+    without_misordered,
+)
+from stakes.evaluation.tally_rows import joint_bins_of, shown_table_of
+from stakes.evaluation.verdict import (
+    checked_limits,
+    compared,
+    read_incumbent,
+    refuse_stranger,
+    verdict_of,
+)
 from stakes.inference import LossCosts, SampledCosts
 from stakes.limits import coverage_points
+from stakes.problem import Problem
+from stakes.regions import decision_regions
 from stakes.report import (
+    BAYES,
+    CORRECTED,
     MOVED,
+    OWN_COLUMN,
     POSTERIOR_RULES,
     RECALIBRATED,
     TUNED,
@@ -49,6 +63,225 @@ from stakes.report import (
 from stakes.rows import SCORES, Posteriors, Scores
 from stakes.rule import Origin, Rule, Rules
 from stakes.tally import ScoreTable
+
+# What a report is asked for, besides the evidence: checked once, before any work is done ---------
+
+MOST_REPLICATES = 100_000  # they know a share to 0.2 %; more would only take time
+
+
+@record
+class ReportOptions:
+    """The options of a report; see `evaluate`.
+
+    Examples
+    --------
+    >>> options = ReportOptions(level=0.9, replicates=20, seed=0)
+    >>> options.level, options.operation.volume, options.baseline
+    (0.9, None, None)
+    """
+
+    level: float
+    replicates: int
+    seed: int
+    operation: Operation = field(default_factory=Operation)
+    baseline: object = None  # a report or a name; compared once the systems are known
+    margin: object = None
+    uncertain: Uncertain | None = None
+
+    @classmethod
+    def read(
+        cls,
+        problem: Problem,
+        models: Collection[str],
+        *,
+        level: object,
+        replicates: object,
+        seed: object,
+        running_costs: object,
+        volume: object,
+        period: object,
+        baseline: object,
+        margin: object,
+        uncertain: object,
+    ) -> ReportOptions:
+        """Check the options.
+
+        Parameters
+        ----------
+        problem : what is at stake
+        models : the names of the models
+        level, replicates, seed, running_costs, volume, period, baseline, margin, uncertain : as in
+            `evaluate`
+
+        Returns
+        -------
+        the options; the baseline is read later, once the systems are known
+
+        Examples
+        --------
+        >>> asked = dict.fromkeys(["running_costs", "volume", "period", "baseline", "margin"])
+        >>> asked |= {"level": 0.9, "replicates": 20, "seed": 0, "uncertain": None}
+        >>> ReportOptions.read(Problem.zero_one(2), ["net"], **asked).replicates
+        20
+        """
+        refuse_stranger(baseline, models)
+        return cls(
+            level=_check.level(level),
+            replicates=_check.whole("replicates", replicates, low=2, high=MOST_REPLICATES),
+            seed=_seed(seed),
+            operation=read_operation(running_costs, volume, period, models),
+            baseline=baseline,
+            margin=margin,
+            uncertain=read_uncertain(uncertain, problem),
+        )
+
+    def unknown(self, problem: Problem, prior: FloatArray) -> Unknown | None:
+        """All that is uncertain about a problem.
+
+        Parameters
+        ----------
+        problem : what is at stake
+        prior : (K,) class shares that apply where no prior is drawn
+
+        Returns
+        -------
+        the unknowns; None where everything is known
+
+        Examples
+        --------
+        >>> problem = Problem.zero_one(2, prior=[0.5, 0.5])
+        >>> print(ReportOptions(0.95, 20, 0).unknown(problem, problem.prior))
+        None
+        """
+        if self.uncertain is None:
+            return None
+        return Unknown(problem, prior, *self.uncertain, self.level)
+
+
+def _seed(seed: Any) -> int:
+    _check.whole("seed", seed, low=0)
+    exact = int(seed)  # where a double cannot hold it
+    if exact >= 2**63:
+        raise InputError(f"seed must be below 2^63, as reports hold it; got {exact}. Take another.")
+    return exact
+
+
+# At which scores, or at which probabilities, each system changes its decision --------------------
+
+_FEWEST, _MOST = 3, 17  # significant digits of a cut; 17 tell all numbers apart
+
+
+class SystemCuts(NamedTuple):
+    """The fields of a `System` that say where it changes its decision.
+
+    Examples
+    --------
+    >>> SystemCuts(0.261, decided=("wait", "treat"), scale=OWN_COLUMN).cuts
+    ()
+    """
+
+    threshold: float | None = None
+    cuts: tuple[float, ...] = ()
+    decided: Labels = ()
+    corrected: tuple[float, ...] = ()
+    scale: str | None = None
+    digits: int = _FEWEST
+
+
+def cuts_of_system(
+    name: str, rule: DecisionRule, rules: Rules, problem: Problem, table: ScoreTable | None
+) -> SystemCuts:
+    """The cuts of a system: those of its rule, which decides new cases by the same column.
+
+    Corrected posteriors are no column of anybody's. Where they rise with the column, the cuts are
+    the scores at which they pass the probabilities that follow from the costs; they exist for two
+    classes whose cases share their costs, and need the map that is fitted to all cases.
+
+    Parameters
+    ----------
+    name : the name of the system
+    rule : how it was decided
+    rules : the rules that decide new cases
+    problem : what is at stake
+    table : the scores of the model, of two classes
+
+    Returns
+    -------
+    the cuts; none where no single number decides
+
+    Examples
+    --------
+    Posteriors that hold for 50 % of positives are moved to 10 %, where 0.5 is 0.1:
+
+    >>> from stakes.report import MOVED
+    >>> problem = Problem.binary(false_alarm=1, miss=9)
+    >>> rules = Rules({"net (moved)": Rule(problem, from_prior=[0.5, 0.5], to_prior=[0.9, 0.1])})
+    >>> cuts = cuts_of_system("net (moved)", DecisionRule("net", MOVED), rules, problem, None)
+    >>> round(cuts.threshold, 9), cuts.corrected, cuts.scale
+    (0.5, (0.1,), 'own column')
+    """
+    if rule.name in (TUNED, TUNED_APART):
+        assert rule.threshold is not None
+        digits = _digits((rule.threshold,), table)
+        return SystemCuts(rule.threshold, (), problem.decisions, (), OWN_COLUMN, digits)
+    if rule.name not in POSTERIOR_RULES or problem.n_classes != 2 or problem.columns:
+        return SystemCuts()
+    shipped = rules.if_fitted(name)
+    added = None if shipped is None else shipped.added
+    priced = problem.with_limits(None) if added is None else problem.plus(added.sum(axis=0))
+    if problem.is_binary and is_turned(priced.costs):
+        return SystemCuts()
+    probabilities, decided = _of_costs(priced)
+    at = None if shipped is None else _on_column(shipped, decided)
+    if at is None:
+        cuts = SystemCuts(cuts=probabilities, decided=decided, scale=CORRECTED)
+    else:
+        corrected = () if rule.name == BAYES else probabilities
+        cuts = SystemCuts(None, at, decided, corrected, OWN_COLUMN, _digits(at, table))
+    return cuts._replace(threshold=cuts.cuts[0], cuts=()) if problem.is_binary else cuts
+
+
+def _of_costs(problem: Problem) -> tuple[tuple[float, ...], Labels]:
+    """The probabilities at which decisions change, and the decisions between them."""
+    if problem.is_binary:
+        return (problem.threshold,), problem.decisions
+    regions = decision_regions(problem)
+    return tuple(regions.crossings.tolist()), tuple(part.cheapest[0] for part in regions.parts)
+
+
+def _on_column(rule: Rule, decided: Labels) -> tuple[float, ...] | None:
+    """The highest score of each decision but the last; None where decisions come in another order.
+
+    A decision that no score receives has the highest score of the one before it: −∞ for the first.
+    """
+    if rule.cuts is None:
+        return None
+    places: list[int] = []
+    for label in (rule.problem.decisions[place] for place in rule.cuts.decisions.tolist()):
+        # A decision that ties at one point only has a part as wide as a rounding error.
+        places.append(decided.index(label) if label in decided else max(places, default=0))
+    if places != sorted(places):
+        return None
+    ends = np.array([-np.inf, *rule.cuts.at.tolist(), np.inf])
+    return tuple(ends[np.searchsorted(places, range(len(decided) - 1), side="right")].tolist())
+
+
+def _digits(cuts: tuple[float, ...], table: ScoreTable | None) -> int:
+    """The fewest digits to which cuts can be rounded so that they decide all scores alike."""
+    finite = [cut for cut in cuts if np.isfinite(cut)]
+    if table is None or not finite:
+        return _FEWEST
+    places = np.searchsorted(table.scores, finite, side="right")
+    # A cut on a score such as 1/3 needs nearly all digits: rounded down it would decide that score
+    # as those above it.
+    for digits in range(_FEWEST, _MOST):
+        rounded = [_text.number_in(_text.point(cut, digits)) for cut in finite]
+        if (np.searchsorted(table.scores, rounded, side="right") == places).all():
+            return digits
+    return _MOST
+
+
+# The report, made from evidence alone: nothing in this module reads rows -------------------------
 
 _BLOCK = 1 << 16  # scores that fit into the cache
 

@@ -9,13 +9,19 @@ import numpy as np
 
 from stakes._check import Labels
 from stakes._text import number, percent, whole_percent
-from stakes.evaluation.case_charges import LARGE_SHARE, TOP_CASES, few_cases
-from stakes.evaluation.column_ranks import telling_columns
-from stakes.evaluation.evidence import Evidence, JointSample, ModelTallies
+from stakes.evaluation.cases import money, rounded
+from stakes.evaluation.evidence import (
+    LARGE_SHARE,
+    SMALLEST,
+    TOP_CASES,
+    Evidence,
+    JointSample,
+    ModelTallies,
+    few_cases,
+)
 from stakes.evaluation.flips import MOST_COSTS, are_bounded, n_costs
-from stakes.evaluation.miscalibration import Miscalibration
-from stakes.evaluation.sentences import money, rounded
-from stakes.evaluation.slice_costs import SMALLEST
+from stakes.evaluation.quality import Miscalibration
+from stakes.evaluation.suspect_columns import telling_columns
 from stakes.inference import MOST_RIVALS, SampledCosts
 from stakes.problem import Problem
 from stakes.report import (

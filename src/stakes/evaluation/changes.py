@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from stakes import _text
 from stakes._value import Value, record
-from stakes.evaluation.baseline import problem_differences, unpaired
+from stakes.evaluation.verdict import problem_differences, unpaired
 from stakes.inference import Measured
 from stakes.report import Assumptions, Report
 

@@ -19,8 +19,7 @@ import numpy as np
 from stakes._arithmetic import least
 from stakes._check import Label
 from stakes._text import always
-from stakes.evaluation.case_charges import NO_MODEL, blind_counts
-from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.evidence import NO_MODEL, Evidence, blind_counts
 from stakes.inference import MOST_RIVALS, CountedCosts, Move, SampledCosts
 from stakes.problem import Problem
 from stakes.regions import (

@@ -21,8 +21,7 @@ from stakes._value import record
 from stakes.decide import cheapest_decisions, class_ratios, mean_costs
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.folds import Folds
-from stakes.evaluation.predictions import Predictions
+from stakes.evaluation.predictions import Folds, Predictions
 from stakes.limits import (
     SHARE_ROUNDING,
     Breakpoints,

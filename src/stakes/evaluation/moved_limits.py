@@ -22,15 +22,12 @@ from stakes._expression import parse
 from stakes._text import always
 from stakes._value import record
 from stakes.decide import mean_costs
-from stakes.evaluation.case_charges import NO_MODEL, charges_of
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.cost_intervals import costs_of
-from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.folds import Folds
-from stakes.evaluation.limit_checks import checks_of
+from stakes.evaluation.evidence import NO_MODEL, Evidence, charges_of, costs_of
 from stakes.evaluation.limited_rules import BoundLadder, OtherFolds, other_folds
-from stakes.evaluation.predictions import Predictions
+from stakes.evaluation.predictions import Folds, Predictions
 from stakes.evaluation.tally_rows import sample_of
+from stakes.evaluation.verdict import checks_of
 from stakes.limits import costs_by_class
 from stakes.problem import Limit
 from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Flip, MovedNumber, flip_of

@@ -13,12 +13,10 @@ from stakes._text import always
 from stakes._value import record
 from stakes.decide import cheapest_decisions, class_ratios
 from stakes.evaluation.beliefs import Worlds
-from stakes.evaluation.cases import Cases
+from stakes.evaluation.cases import Cases, Operation
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.folds import Folds
 from stakes.evaluation.information import Remake
-from stakes.evaluation.predictions import Predictions
-from stakes.evaluation.running_costs import Operation
+from stakes.evaluation.predictions import Folds, Predictions
 from stakes.problem import CaseCosts
 
 _FOLDS = 50  # parts of the cases, by which they are halved and drawn again

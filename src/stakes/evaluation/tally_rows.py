@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
+from math import isnan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,43 +15,329 @@ import numpy.typing as npt
 
 from stakes._arithmetic import places_among, table_of
 from stakes._check import FloatArray, IntArray, Label
-from stakes.decide import mean_costs, moved_rows
+from stakes.decide import cheapest_decisions, class_ratios, mean_costs, moved_rows
 from stakes.errors import InputError
-from stakes.evaluation.backwards import class_leads
-from stakes.evaluation.case_charges import Charges, charges_of, weighted_terms
-from stakes.evaluation.cases import Cases
-from stakes.evaluation.cluster_groups import clusters_of, groups_of_clusters
-from stakes.evaluation.column_order import ColumnOrder, better_order
-from stakes.evaluation.column_ranks import ranks_of_rows
-from stakes.evaluation.decision_rules import DecisionRule, is_turned, rules_by_system, rules_of
+from stakes.evaluation.cases import Cases, clusters_of, groups_of_clusters, left_out
 from stakes.evaluation.evidence import (
     FEW_SOURCES,
     RULES,
+    Charges,
+    ColumnOrder,
     Evidence,
     JointSample,
     ModelTallies,
     PairsOf,
+    better_order,
+    charges_of,
+    weighted_terms,
 )
-from stakes.evaluation.folds import FitOnAll, Folds
-from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import LimitedRule, limited_blind, limited_rule, priced_on_all
-from stakes.evaluation.predictions import Predictions
-from stakes.evaluation.sentences import left_out
-from stakes.inference import WeightStrata, few_weights, stratum_of
+from stakes.evaluation.predictions import (
+    DecisionRule,
+    FitOnAll,
+    Folds,
+    Predictions,
+    is_turned,
+    rules_by_system,
+    rules_of,
+)
+from stakes.evaluation.suspect_columns import class_leads, ranks_of_rows
+from stakes.inference import SampledCosts, WeightStrata, few_weights, stratum_of
 from stakes.limits import coverage_points
+from stakes.problem import Problem
 from stakes.report import (
+    BAYES,
+    FEWER_BINS,
+    MOST_BINS,
+    MOST_SCORES,
+    MOVED,
     POSTERIOR_RULES,
     RECALIBRATED,
+    TUNED,
     TUNED_APART,
     Caveat,
     CurvePoints,
     DecisionSource,
+    JointBins,
+    ModelQuality,
     PairCounts,
+    System,
 )
 from stakes.rows import POSTERIORS
-from stakes.scoring import class_means
+from stakes.scoring import class_means, posterior_pairs
 from stakes.tally import BitGrid, Counts, JointCounts, ScoreTable
-from stakes.thresholds import StakesTable, weighed
+from stakes.thresholds import ByThreshold, StakesTable, weighed
+
+# -------------------------------------------------------------------------------------------------
+# Score tables with few enough bins for a report, in which the report's decisions stay exact.
+
+_STRIDE = 1 << 12  # distance of the scores that are first probed for a change of the decision
+
+
+def shown_table_of(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
+    """The score table of a model, pooled where it has too many scores."""
+    table = tallied.table
+    if table is None or table.scores.size <= MOST_SCORES:
+        return table
+    return table.binned(_shown_edges(tallied, table, evidence))
+
+
+def shown_sums(tallied: ModelTallies, evidence: Evidence) -> ByThreshold | None:
+    """Sums of the terms of the costs in the same bins, where every case has its own costs."""
+    table = tallied.table
+    if table is None or tallied.term_sums is None:
+        return None
+    few = table.scores.size <= MOST_SCORES
+    edges = table.scores if few else _shown_edges(tallied, table, evidence)
+    sums = tallied.term_sums(edges)
+    if not (sums.size and np.isfinite(sums).all()):
+        return None
+    occupied = sums[..., 0].any(axis=1)
+    highest = np.append(edges, table.scores[-1])[occupied]
+    above = np.maximum(highest, np.finfo(np.float64).min)  # −inf is the threshold below all scores
+    return ByThreshold(np.append(-np.inf, above), sums[occupied], evidence.problem.terms.names)
+
+
+def _shown_edges(tallied: ModelTallies, table: ScoreTable, evidence: Evidence) -> FloatArray:
+    cuts = np.concatenate(list(_decision_cuts(tallied, table.scores, evidence)))
+    return _edges(table, cuts, MOST_BINS)
+
+
+def shown_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
+    """The recalibrated score table of a model, pooled where it has too many scores."""
+    table = tallied.recalibrated
+    if table is None or table.scores.size <= MOST_SCORES:
+        return table
+    changes = () if evidence.problem.columns else decision_changes(table.scores, evidence.problem)
+    cuts = np.concatenate([np.empty(0), *changes])
+    return table.binned(_edges(table, cuts, FEWER_BINS))
+
+
+def _decision_cuts(
+    tallied: ModelTallies, scores: FloatArray, evidence: Evidence
+) -> Iterator[FloatArray]:
+    """Scores at which decisions of the report change, at which bins must end."""
+    rules = [rule for rule in evidence.rules.values() if rule.model == tallied.model]
+    yield np.array([rule.threshold for rule in rules if rule.name == TUNED], dtype=np.float64)
+    if tallied.kind == POSTERIORS:
+        yield np.array([0.5])
+        if evidence.problem.columns:  # decisions depend on the costs of each case, too
+            return
+        yield from decision_changes(scores, evidence.problem)
+        if tallied.moving is not None:
+            yield from decision_changes(scores, evidence.problem, tallied.moving)
+
+
+def decision_changes(
+    scores: FloatArray, problem: Problem, moving: tuple[FloatArray, FloatArray] | None = None
+) -> Iterator[FloatArray]:
+    """The last score before each change of the Bayes decision, by posteriors that may be moved.
+
+    Each decision is the best on one interval of probabilities, so that no change can lie between
+    two scores with the same decision.
+    """
+    ratios = None if moving is None else class_ratios(*moving)
+
+    def decided(some: FloatArray) -> IntArray:
+        return cheapest_decisions(posterior_pairs(some), problem.costs, ratios=ratios)
+
+    milestones = np.append(np.arange(0, len(scores) - 1, _STRIDE), len(scores) - 1)
+    for i in np.flatnonzero(np.diff(decided(scores[milestones]))):
+        part = scores[milestones[i] : milestones[i + 1] + 1]
+        yield part[:-1][np.diff(decided(part)) != 0]
+
+
+def _edges(table: ScoreTable, exact_cuts: FloatArray, most: int) -> FloatArray:
+    """Edges of bins that divide both classes evenly; the exact cuts are among them."""
+    exact_cuts = np.unique(exact_cuts[np.isfinite(exact_cuts)])
+    places = even_places(table, most - exact_cuts.size)
+    edges = table.scores[np.minimum(places, table.scores.size - 1)]
+    return np.union1d(edges, exact_cuts)
+
+
+def even_places(table: ScoreTable, n_bins: int) -> IntArray:
+    """Positions in a table of scores at which bins end that divide both classes evenly.
+
+    Both classes count alike, so that a rare class gets as many bins as a common one.
+    """
+    first, second = (table.weights / np.maximum(table.class_weights, 1e-300)).T
+    reached = np.cumsum(first + second)
+    return np.searchsorted(reached, np.linspace(0, reached[-1], n_bins + 1)[1:-1])
+
+
+# -------------------------------------------------------------------------------------------------
+# Joint counts of the scores of two systems in bins, from which a page can compare them later.
+
+_WHOLE = 1_000_000  # most cells of one pair, including empty ones
+_CELLS = 9000  # most occupied cells of all pairs of sources with many bins: room on a page
+_ALL_CELLS = 100_000  # and of all pairs, if there are more sources: a page on many models is large
+_BINS = 8, 24  # fewest and most bins of one source
+
+
+def joint_bins_of(
+    systems: tuple[System, ...],
+    models: tuple[ModelQuality, ...],
+    evidence: Evidence,
+    costs: SampledCosts,
+) -> JointBins | None:
+    """Joint bins of the cheapest systems; None where pairs cannot be counted, or need too much.
+
+    Beyond the first few, the bins of a source are the decisions of the report: enough to know at
+    its stakes which systems cannot be told from the cheapest.
+    """
+    if evidence.pairs is None:
+        return None
+    rivals = [entry for entry in systems if entry.candidate and not isnan(entry.cost.value)]
+    rivals.sort(key=lambda entry: entry.cost.value)
+    named = {entry.model: entry for entry in models}
+    keys = dict.fromkeys(_key(entry, named[entry.model]) for entry in rivals)
+    wanted = list(keys)[: evidence.most_sources]
+    size = max(min(len(wanted), FEW_SOURCES), 2)
+    most = int(np.clip(sqrt(_CELLS / (size * (size - 1))), *_BINS))
+    sources: list[DecisionSource] = []
+    all_edges = []
+    for model, recalibrated, system in wanted:
+        table = named[model].recalibrated if recalibrated else named[model].table
+        stops, edges = np.empty(0, np.intp), np.empty(0)
+        if system is None and table is not None:
+            cuts = _cuts(table, model, recalibrated, systems)
+            fine = len(sources) < FEW_SOURCES
+            stops = _stops(table, most, cuts) if fine else np.array([*cuts, table.scores.size])
+            edges = _bin_edges(table, stops, _raw(evidence, model, recalibrated=recalibrated))
+        sources.append(DecisionSource(model, recalibrated, system, stops))
+        all_edges.append(edges)
+    largest = max((source_size(entry, evidence.problem) for entry in sources), default=0)
+    if evidence.problem.n_classes * largest**2 > _WHOLE:
+        return None
+    names = tuple(entry.name for entry in systems)
+    fitting = costs.choice.errors.among(names).fitting
+    tables = evidence.pairs(sources, all_edges)
+    n_sources = _n_kept(tables, len(sources))
+    kept = tuple(tables[pair] for pair in combinations(range(n_sources), 2))
+    return JointBins(tuple(sources[:n_sources]), kept, fitting)
+
+
+def _n_kept(tables: Mapping[tuple[int, int], PairCounts], n_sources: int) -> int:
+    """How many sources there is room for, the first ones; two always."""
+    # Fewer sources rather than coarser bins: bins must keep the cuts of the decisions exactly.
+    added = [sum(tables[i, j].places.size for i in range(j)) for j in range(n_sources)]
+    total = np.cumsum(added)
+    n_fine = max(2, int(np.count_nonzero(total[:FEW_SOURCES] <= _CELLS)))
+    n_all = int(np.count_nonzero(total <= _ALL_CELLS)) if n_fine == FEW_SOURCES else n_fine
+    return min(n_sources, max(n_fine, n_all))
+
+
+def source_size(source: DecisionSource, problem: Problem) -> int:
+    """The number of bins of a source.
+
+    Parameters
+    ----------
+    source : what systems decide by
+    problem : the problem, whose decisions are the bins of a source without scores
+
+    Returns
+    -------
+    the number of bins
+
+    Examples
+    --------
+    >>> source = DecisionSource("net", False, None, np.array([4, 9]))
+    >>> source_size(source, Problem.zero_one(3))
+    2
+    """
+    return source.ends.size or problem.n_decisions
+
+
+def pair_counts(
+    truth: IntArray,
+    weights: FloatArray | None,
+    codes: Mapping[int, IntArray],
+    sizes: Sequence[int],
+    n_classes: int,
+) -> dict[tuple[int, int], PairCounts]:
+    """Cases (n,) of each class in bins of each pair of the sources that have codes.
+
+    Parameters
+    ----------
+    truth : true classes, (n,)
+    weights : what each case counts, (n,)
+    codes : bins of the cases, (n,), by the position of the source
+    sizes : how many bins each source has
+    n_classes : how many classes there are
+
+    Returns
+    -------
+    the counts by the positions of the two sources
+
+    Examples
+    --------
+    >>> truth, codes = np.array([0, 1, 1]), {0: np.array([0, 1, 1]), 1: np.array([0, 0, 1])}
+    >>> pairs = pair_counts(truth, None, codes, [2, 2], 2)
+    >>> pairs[0, 1].places, pairs[0, 1].weights
+    (array([0, 6, 7]), array([1., 1., 1.]))
+    """
+    pairs = {}
+    for first, second in combinations(codes, 2):
+        shape = n_classes, sizes[first], sizes[second]
+        table = table_of(weights, [truth, codes[first], codes[second]], shape).ravel()
+        places = np.flatnonzero(table)
+        pairs[first, second] = PairCounts(places, table[places])
+    return pairs
+
+
+def _key(system: System, model: ModelQuality) -> tuple[str, bool, str | None]:
+    """What a system decides by: model, whether recalibrated, and its name if it has no scores."""
+    if system.rule in POSTERIOR_RULES and model.table_of(system.rule) is not None:
+        return system.model, system.rule == RECALIBRATED, None
+    return system.model, False, system.name
+
+
+def _cuts(
+    table: ScoreTable, model: str, recalibrated: bool, systems: tuple[System, ...]
+) -> list[int]:
+    """Positions in the table at which decisions of the report change; bins must end there."""
+    positions: set[int] = set()
+    below = np.concatenate([[0.0], table.weights.sum(axis=1).cumsum()])
+    for system in systems:
+        rules = (RECALIBRATED,) if recalibrated else (BAYES, MOVED)
+        if system.model == model and system.rule in rules:
+            for size in _runs(system):
+                positions.add(int(np.argmin(np.abs(below - size))))
+    return sorted(positions - {0, table.scores.size})
+
+
+def _runs(system: System) -> Iterator[float]:
+    """How many cases lie below each change of decision, with decisions ordered by score."""
+    # Higher scores go with a larger share of the second class, which gives the order of decisions.
+    cases = system.counts.values.sum(axis=0)
+    tilt = system.counts.values[1] / np.maximum(cases, 1e-300)
+    yield from np.cumsum(cases[np.argsort(tilt, kind="stable")])
+
+
+def _stops(table: ScoreTable, most: int, cuts: list[int]) -> IntArray:
+    """Ends of bins that divide both classes evenly, cuts included."""
+    even = even_places(table, max(most - len(cuts), 2)) + 1
+    inner = {*even.tolist(), *cuts} - {0, table.scores.size}
+    return np.array([*sorted(inner), table.scores.size], dtype=np.intp)
+
+
+def _raw(evidence: Evidence, model: str, *, recalibrated: bool) -> ScoreTable:
+    """The table with all distinct scores, where that of the report is pooled."""
+    tallied = evidence.model(model)
+    table = tallied.recalibrated if recalibrated else tallied.table
+    assert table is not None
+    return table
+
+
+def _bin_edges(table: ScoreTable, stops: IntArray, raw: ScoreTable) -> FloatArray:
+    """The highest score in every bin but the last, as cases have it."""
+    below = table.weights.sum(axis=1).cumsum()[stops[:-1] - 1]
+    # Weights are whole numbers here, so that half a case of slack absorbs rounding.
+    place = np.searchsorted(raw.weights.sum(axis=1).cumsum(), below - 0.5)
+    return np.asarray(raw.scores[place])
+
+
+# From rows to evidence: every tally that the report needs, in one pass each ----------------------
 
 _NO_FOLDS = (
     "to fit prices on some and use them on others; they were fitted to these very cases, which "

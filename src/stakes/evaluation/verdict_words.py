@@ -1,8 +1,8 @@
-"""The sentences of a verdict, from what is expected of the best system."""
+"""The sentences of a verdict and of the rules of systems."""
 
 from __future__ import annotations
 
-from math import isclose, isnan
+from math import isclose, isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,95 @@ from stakes._text import (
     in_unit,
     number,
     percent,
+    probability,
     prose,
     reads_as_zero,
     small_amount,
     whole_percent,
 )
 from stakes._value import record
-from stakes.evaluation.case_charges import NO_MODEL
-from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.rule_words import rule_in_words
-from stakes.evaluation.running_costs import Operation
-from stakes.evaluation.sentences import money, rounded, span
+from stakes.evaluation.cases import Operation, money, rounded, span
+from stakes.evaluation.evidence import NO_MODEL, Evidence
 from stakes.inference import Measured
 from stakes.limits import LimitCheck
 from stakes.problem import Problem
-from stakes.report import Baseline, NaiveDecision, System
+from stakes.report import (
+    AS_DECIDED,
+    MOVED,
+    POSTERIOR_RULES,
+    RECALIBRATED,
+    Baseline,
+    NaiveDecision,
+    System,
+)
+
+# -------------------------------------------------------------------------------------------------
+# The rule of a system in words that can be followed: its decisions, and where they change.
+
+_CORRECTED = "the corrected probability, as report.rule() and --rule-out do"
+
+
+def rule_in_words(system: System, problem: Problem) -> str:
+    """How a system decides, with cuts of what its model gives wherever there are some.
+
+    Parameters
+    ----------
+    system : the system
+    problem : what is at stake
+
+    Returns
+    -------
+    the words
+
+    Examples
+    --------
+    >>> from stakes import evaluate
+    >>> y, p = [0, 0, 0, 1] * 50, [0.02, 0.05, 0.3, 0.6] * 50
+    >>> problem = Problem.binary(false_alarm=1, miss=9, decisions=["wait", "treat"])
+    >>> rule_in_words(evaluate(y, p, problem, calibrator=None).systems[0], problem)
+    'with Bayes decisions (treat above 10 %)'
+    """
+    if system.rule == AS_DECIDED:
+        return "with its own decisions"
+    article = "a " if system.rule.startswith("threshold") else ""
+    priced = problem.limits and system.rule in POSTERIOR_RULES
+    cuts = _cuts(system)
+    limits = ", under the limits" if priced else ""
+    return f"with {article}{system.rule}{limits}{f' ({cuts})' if cuts else ''}"
+
+
+def _cuts(system: System) -> str:
+    """The decisions between the cuts, and of what these are cuts."""
+    corrects = system.rule in (MOVED, RECALIBRATED)
+    taken = system.taken
+    if not taken:
+        return f"by {_CORRECTED}" if corrects else ""
+    if len(taken) == 1:
+        return f"always {taken[0][0]}"
+    if not system.on_own_column:
+        return f"by {_CORRECTED}: {_listed(system, '')}"
+    if not corrects:
+        return _listed(system, "")
+    ends = [high for _, high in taken[:-1]]  # a decision that no score receives has no cut
+    pairs = zip(system.corrected, system.changes, strict=True)
+    known = [probability(share) for share, cut in pairs if cut in ends and isfinite(share)]
+    noun = "corrected probability" if len(known) == 1 else "corrected probabilities"
+    return f"{_listed(system, f' where {system.model} is')}; {noun} {' and '.join(known)}"
+
+
+def _listed(system: System, where: str) -> str:
+    """Each decision with its highest score; of two, the one above the threshold alone."""
+    *low, (last, _) = system.taken
+    if system.threshold is not None:
+        return f"{last}{where} above {system.cut_text(system.threshold)}"
+    parts = [f"{decision} up to {system.cut_text(high)}" for decision, high in low]
+    if where:
+        first, high = low[0]
+        parts[0] = f"{first}{where} up to {system.cut_text(high)}"
+    return f"{', '.join(parts)}, {last} above"
+
+
+# The sentences of a verdict, from what is expected of the best system ----------------------------
 
 
 @record
@@ -110,9 +184,9 @@ class VerdictWords:
             return ""
         models = list(dict.fromkeys(system.model for system in self.contenders))
         if len(models) > 1:
-            return f"The data cannot tell which model is the cheapest: {_listed(models)}."
+            return f"The data cannot tell which model is the cheapest: {_in_words(models)}."
         names = [system.name for system in self.contenders]
-        return f"The data cannot tell which of these rules is the cheapest: {_listed(names)}."
+        return f"The data cannot tell which of these rules is the cheapest: {_in_words(names)}."
 
     def doubt(self, unkept: LimitCheck | None, *, pays: bool) -> str | None:
         """What is not shown of the best system; None if it can be deployed."""
@@ -220,7 +294,7 @@ class VerdictWords:
             return ""
         sizes = zip(self.problem.classes, evidence.sample.sizes, strict=True)
         absent = [str(label) for label, size in sizes if not size]
-        which = _listed(absent) if len(absent) > 1 else "".join(absent)
+        which = _in_words(absent) if len(absent) > 1 else "".join(absent)
         return which and f"There is no case of {which} here: this holds for as long as none comes."
 
     def all_misordered(self) -> str:
@@ -349,10 +423,10 @@ def _margin(baseline: Baseline, problem: Problem) -> str:
     return in_unit(prose(baseline.margin), problem.unit)
 
 
-def _listed(names: list[str]) -> str:
+def _in_words(names: list[str]) -> str:
     """Names joined by "or"; of more than six, only the first five.
 
-    >>> _listed(["a", "b", "c"]), _listed(list("abcdefgh"))
+    >>> _in_words(["a", "b", "c"]), _in_words(list("abcdefgh"))
     ('a, b or c', 'a, b, c, d, e or 3 others')
     """
     shown = names if len(names) <= 6 else [*names[:5], f"{len(names) - 5} others"]

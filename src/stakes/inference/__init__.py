@@ -11,35 +11,29 @@ replicates. Models are compared on the same cases: `compare_costs`, `compare_pro
 Takes tallies.
 """
 
-from stakes.inference.bootstrap import (
+from stakes.inference.comparison import (
+    Comparison,
     bootstrap,
     bootstrap_bca,
     bootstrap_t,
-    estimate_of,
-    pooled_runs,
-)
-from stakes.inference.comparison import (
-    Comparison,
     compare,
     compare_costs,
     compare_losses,
-    delta_compare_costs,
-    p_value,
-)
-from stakes.inference.contender_exits import FARTHEST, MOST_RIVALS, Move, leaving_points
-from stakes.inference.counted_costs import CountedCosts, system_costs
-from stakes.inference.delong import auc_error, delong, delong_auc
-from stakes.inference.delta import (
     cost_moments,
+    delta_compare_costs,
     delta_expected_cost,
     delta_normalized_cost,
     delta_rates,
+    estimate_of,
     expected_cost_error,
     mean_covariance,
     normalized_cost_error,
+    p_value,
+    pooled_runs,
     rate_error,
     wilson_rates,
 )
+from stakes.inference.contender_exits import FARTHEST, MOST_RIVALS, Move, envelopes, leaving_points
 from stakes.inference.deployment import (
     Dirichlet,
     Sampler,
@@ -47,23 +41,45 @@ from stakes.inference.deployment import (
     compare_problems,
     uncertain_problems,
 )
-from stakes.inference.estimate import Estimate, Interval, IntervalType, Measured
-from stakes.inference.intervals import (
+from stakes.inference.estimate import (
     BCa,
+    Estimate,
     ExpandedPercentile,
+    Interval,
+    IntervalType,
     Logit,
+    Measure,
+    Measured,
     Normal,
     Percentile,
     Studentised,
     Wilson,
+    each,
     wilson_bounds,
 )
-from stakes.inference.jackknife import Jackknife, jackknife
-from stakes.inference.likelihood import Support, profile_bounds, profile_ratio, widened
-from stakes.inference.loss_costs import LossCosts, loss_costs, ratio_bounds
+from stakes.inference.likelihood import (
+    MOST_STRATA,
+    Support,
+    WeightStrata,
+    few_weights,
+    profile_bounds,
+    profile_ratio,
+    stratum_of,
+    summed,
+    widened,
+)
 from stakes.inference.losses import LossSample
-from stakes.inference.mcnemar import McNemar, mcnemar
-from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
+from stakes.inference.paired_tests import (
+    McNemar,
+    Pairwise,
+    auc_error,
+    delong,
+    delong_auc,
+    holm,
+    holm_pairs,
+    max_t,
+    mcnemar,
+)
 from stakes.inference.planning import (
     assumed_net_benefit,
     assumed_net_benefit_difference,
@@ -73,13 +89,16 @@ from stakes.inference.planning import (
 )
 from stakes.inference.profile import (
     MOST_BLIND,
+    cost_support,
+    difference_support,
+    effective_counts,
     profile_interval,
     profile_normalized_interval,
     profile_threshold,
+    ratio_of_proportions_bounds,
     support_bounds,
+    unchecked_cost_support,
 )
-from stakes.inference.proportions import effective_counts, ratio_of_proportions_bounds
-from stakes.inference.sampled_costs import SampledCosts
 from stakes.inference.sampling import (
     CostErrors,
     cost_errors,
@@ -90,40 +109,36 @@ from stakes.inference.schemes import (
     AllCases,
     BayesianBootstrap,
     Clusters,
+    Jackknife,
     PoissonWeights,
     Scheme,
+    Slices,
     WithinClasses,
     checked_scheme,
+    few_of_classes,
+    jackknife,
     resample,
     scheme_of,
+    slices,
 )
 from stakes.inference.selection import (
     Contenders,
+    SelectionEffect,
     contenders,
     contenders_among,
     cost_spread,
-    with_blind,
-)
-from stakes.inference.slices import Slices, few_of_classes, slices
-from stakes.inference.straight_moves import envelopes
-from stakes.inference.supports import (
-    cost_support,
-    difference_support,
-    unchecked_cost_support,
-)
-from stakes.inference.system_costs import SystemCosts
-from stakes.inference.tally_checks import Measure, each
-from stakes.inference.weight_strata import (
-    MOST_STRATA,
-    WeightStrata,
-    few_weights,
-    stratum_of,
-    summed,
-)
-from stakes.inference.winner import (
-    SelectionEffect,
     probability_cheapest,
     selection_effect,
+    with_blind,
+)
+from stakes.inference.system_costs import (
+    CountedCosts,
+    LossCosts,
+    SampledCosts,
+    SystemCosts,
+    loss_costs,
+    ratio_bounds,
+    system_costs,
 )
 
 __all__ = [

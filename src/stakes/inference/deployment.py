@@ -11,17 +11,22 @@ from stakes import _check
 from stakes._check import FloatArray, Numbers
 from stakes._value import Value, record
 from stakes.errors import InputError
-from stakes.inference.bootstrap import estimate_of, intervals_of, replicate_blocks
-from stakes.inference.comparison import Comparison, comparison_of, refuse_groups
-from stakes.inference.delta import joint_costs
-from stakes.inference.estimate import Estimate, counted
-from stakes.inference.jackknife import depends_on_single_case
+from stakes.inference.comparison import (
+    Comparison,
+    comparison_of,
+    estimate_of,
+    intervals_of,
+    joint_costs,
+    refuse_groups,
+    replicate_blocks,
+)
+from stakes.inference.estimate import Estimate, T, carried, checked_tally, counted, numbers
 from stakes.inference.schemes import (
     Scheme,
     checked_replicates,
+    depends_on_single_case,
     scheme_of,
 )
-from stakes.inference.tally_checks import T, carried, checked_tally, numbers
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 

@@ -1,25 +1,4 @@
-r"""Intervals of mean losses: profile likelihood for costs that differ from case to case.
-
-The costs of a table take few known values. Losses of single cases may take as many values as there
-are cases, and the largest possible one need not be among them. The likelihood is that of the
-observed losses (Owen 1990), in at most 512 bins of which the outermost hold single cases. The
-pseudo-case of `likelihood`, which stands for a costly case that this sample happens to lack, is at
-
-.. math:: \max\bigl(\max_i l_i,\ \min(2 \max(\max_i l_i, \bar d),\ \max_i d_i)\bigr)
-
-with the losses l, the cost d of the costliest decision about each case, and its mean
-:math:`\bar d` in the class where that is largest. For differences and for normalised losses, d is
-how much the decision about a case can change the difference: an amount that a case costs whatever
-is decided changes none of them. Twice the largest loss allows for heavy tails, where the next n
-cases may well bring more. The mean allows for rare mistakes: a sample without a single one still
-says what one would cost. ``docs/coverage.md`` says how often such intervals cover.
-
-A class without cases may have a share nonetheless. What its cases would cost is known from the
-costs that the cases of other classes would have if they were of that class: these stand-ins take
-part in d, and with clusters in the unseen mistakes of `effective_cases`, as in a table.
-
-Losses are (J, n): systems in rows, cases in columns.
-"""
+"""Intervals of mean losses: profile likelihood for costs that differ from case to case."""
 
 from __future__ import annotations
 
@@ -33,20 +12,105 @@ import numpy as np
 from stakes._arithmetic import table_of
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
-from stakes.inference.effective_cases import (
+from stakes.inference.likelihood import Support, combined, few_weights, stacked, stratum_of
+from stakes.inference.sampling import (
     Cells,
+    CostErrors,
     alike_cases,
     beyond_rounding,
+    checked_added,
+    checked_fitting,
     degrees_of_parts,
     design_factors,
     in_one_place,
     unseen_mistake,
     variance_between,
 )
-from stakes.inference.likelihood import Support, stacked
-from stakes.inference.loss_bins import bins_of, times
-from stakes.inference.sampling import CostErrors, checked_added, checked_fitting
-from stakes.inference.weight_strata import combined, few_weights, stratum_of
+
+# A few hundred bins in place of a million losses: the outermost ones stay as they are ------------
+
+_OUTER = 64  # losses on each side that are bins of their own
+_INNER = 384  # bins of equal width between them
+N_BINS = 2 * _OUTER + _INNER
+_SAMPLE = 4096  # losses of a sample that tells where the outer ones begin
+
+
+def times(values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Values times weights; as they are where each counts once."""
+    return values if weights is None else values * weights
+
+
+def bin_codes(values: FloatArray, repeats: FloatArray | None = None) -> IntArray:
+    """A bin for each value: the outermost have their own, those between share bins of one width."""
+    n_cases = values.size if repeats is None else repeats.sum()
+    if n_cases <= N_BINS:
+        return np.unique(values, return_inverse=True)[1].reshape(-1)
+    low, high = value_at_rank(values, _OUTER, repeats), -value_at_rank(-values, _OUTER, repeats)
+    # Where all inner values are equal they share one bin.
+    codes = np.full(values.size, _INNER // 2) if low == high else _even(values, low, high)
+    below, above = np.flatnonzero(values < low), np.flatnonzero(values > high)
+    codes[below] = _INNER + np.arange(below.size)
+    codes[above] = _INNER + _OUTER + np.arange(above.size)
+    return codes
+
+
+def value_at_rank(values: FloatArray, place: int, repeats: FloatArray | None = None) -> float:
+    """The value at a given rank near the lowest; most values are compared only once.
+
+    A partition of all values would move each of them; a sample gives a bound below which to look.
+    Values that stand for several cases are few, and they are simply sorted.
+    """
+    if repeats is not None:
+        order = np.argsort(values, kind="stable")
+        return float(values[order[np.searchsorted(np.cumsum(repeats[order]), place, side="right")]])
+    sample = np.sort(values[:: 1 + values.size // _SAMPLE])
+    few = values[values <= sample[min(4 * place * len(sample) // values.size + 9, len(sample) - 1)]]
+    return float(np.partition(few if few.size > place else values, place)[place])
+
+
+def _even(values: FloatArray, low: float, high: float) -> IntArray:
+    # The small addition keeps equal losses, which rounding may separate, in the same bin.
+    places = (values - low) * (_INNER / (high - low)) + 1e-9
+    return np.clip(places, 0, _INNER - 1).astype(np.intp)
+
+
+def bins_of(
+    values: FloatArray, weights: FloatArray | None, repeats: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Means and counts of the bins that hold a case."""
+    if not values.size:
+        return np.zeros(1), np.zeros(1)
+    codes = bin_codes(values, repeats)
+    counts = np.bincount(codes, weights)
+    occupied = counts > 0
+    sums = np.bincount(codes, times(values, weights))
+    return sums[occupied] / counts[occupied], counts[occupied].astype(np.float64)
+
+
+# Intervals of mean losses: profile likelihood for costs that differ from case to case ------------
+#
+# The costs of a table take few known values. Losses of single cases may take as many values
+# as there are cases, and the largest possible one need not be among them. The likelihood is
+# that of the observed losses (Owen 1990), in at most 512 bins of which the outermost hold
+# single cases. The pseudo-case of `likelihood`, which stands for a costly case that this
+# sample happens to lack, is at
+#
+# .. math:: \max\bigl(\max_i l_i,\ \min(2 \max(\max_i l_i, \bar d),\ \max_i d_i)\bigr)
+#
+# with the losses l, the cost d of the costliest decision about each case, and its mean
+# :math:`\bar d` in the class where that is largest. For differences and for normalised
+# losses, d is how much the decision about a case can change the difference: an amount that a
+# case costs whatever is decided changes none of them. Twice the largest loss allows for heavy
+# tails, where the next n cases may well bring more. The mean allows for rare mistakes: a
+# sample without a single one still says what one would cost. ``docs/coverage.md`` says how
+# often such intervals cover.
+#
+# A class without cases may have a share nonetheless. What its cases would cost is known from
+# the costs that the cases of other classes would have if they were of that class: these
+# stand-ins take part in d, and with clusters in the unseen mistakes of `effective_cases`, as
+# in a table.
+#
+# Losses are (J, n): systems in rows, cases in columns.
 
 _POOLED = "repeats", "squared"
 

@@ -7,9 +7,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.inference.estimate import Estimate
-from stakes.inference.intervals import Normal
-from stakes.inference.normals import student_quantile
+from stakes.inference.estimate import Estimate, Normal, student_quantile
 
 
 def minimal_detectable_difference(

@@ -1,26 +1,53 @@
-"""What systems cost on the same cases, how they compare, and what the cheapest will cost.
-
-All systems are compared with each other and with the cheapest decision that needs no model. Nothing
-is drawn at random.
-"""
+"""What systems cost on the same cases, how they compare, and what the cheapest will cost."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from math import inf, isnan, nan
+from typing import Any
 
 import numpy as np
 
 from stakes import _check
-from stakes._check import HEAVIEST, FloatArray, Labels
-from stakes.inference.estimate import Measured
-from stakes.inference.likelihood import Support
-from stakes.inference.profile import support_bounds
-from stakes.inference.selection import Contenders
-from stakes.inference.winner import SelectionEffect, probability_cheapest, selection_effect
+from stakes._check import HEAVIEST, BoolArray, FloatArray, IntArray, Label, Labels
+from stakes._text import always
+from stakes._value import record
+from stakes.inference.contender_exits import Move, leaving_points
+from stakes.inference.estimate import Measured, refuse_other_labels
+from stakes.inference.likelihood import Support, WeightStrata, summed, upper_bound, widened
+from stakes.inference.losses import N_BINS, LossSample, bin_codes, times
+from stakes.inference.profile import (
+    checked_reachable,
+    cost_support,
+    pair_support,
+    profile_normalized_interval,
+    profile_threshold,
+    sampled_cells,
+    support_bounds,
+)
+from stakes.inference.sampling import Cells, CostErrors, checked_added, checked_fitting
+from stakes.inference.schemes import Clusters
+from stakes.inference.selection import (
+    Contenders,
+    SelectionEffect,
+    checked_names,
+    contenders,
+    contenders_among,
+    probability_cheapest,
+    selection_effect,
+    with_blind,
+)
+from stakes.measures import normalized_cost
+from stakes.problem import Problem
+from stakes.tally import Counts, JointCounts
+
+# What systems cost on the same cases, how they compare, and what the cheapest will cost ----------
+#
+# All systems are compared with each other and with the cheapest decision that needs no model.
+# Nothing is drawn at random.
 
 _REACH = 64.0  # beyond so many times the cost of what needs no model, a ratio is not looked for
 
@@ -478,3 +505,723 @@ class SystemCosts(ABC):
 
     def _above_base(self, cost: Measured) -> Measured:
         return Measured(*(part + self.base for part in (cost.value, cost.low, cost.high)))
+
+
+# Costs of systems on the cases that were sampled, and normalised costs ---------------------------
+
+
+@record
+class SampledCosts(SystemCosts):
+    """Costs of systems on the cases that were sampled, with normalised costs.
+
+    `system_costs` makes them from joint counts, `loss_costs` from what each case costs.
+
+    Attributes
+    ----------
+    problem : what is at stake; of joint counts, with costs above `base`
+    base, unaided, alternative, choice, level : as in `SystemCosts`
+    added : what each system costs per case besides its decisions, such as to run it
+    constant : the names of the constant decisions, which are the last systems
+
+    Examples
+    --------
+    >>> from stakes import JointCounts, Problem
+    >>> from stakes.inference import system_costs
+    >>> joint = JointCounts.from_decisions([0, 1] * 50, {"new": [0, 0] * 50}, Problem.zero_one(2))
+    >>> system_costs(joint, Problem.zero_one(2)).constant
+    ('always 0', 'always 1')
+    """
+
+    problem: Problem
+    base: float
+    unaided: str
+    alternative: str | None
+    choice: Contenders
+    level: float
+    added: FloatArray
+    constant: tuple[str, ...]
+
+    def normalized(self, name: str) -> Measured:
+        """Normalised cost of one system.
+
+        Parameters
+        ----------
+        name : the name of the system
+
+        Returns
+        -------
+        the normalised cost on these cases, with its interval
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> decided = {"new": [0, 0, 1, 0] * 25}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+        >>> system_costs(joint, Problem.zero_one(2)).normalized("new").value
+        0.5
+        """
+        _check.one_of("name", name, tuple(self._normalized), "systems")
+        return self._normalized[name]
+
+    def expected_normalized(self, name: str) -> Measured:
+        """Normalised cost of the cheapest system once deployed, corrected as `expected` is.
+
+        Parameters
+        ----------
+        name : the name of the cheapest system
+
+        Returns
+        -------
+        the normalised cost to expect, with its interval
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> decided = {"a": [0, 1] * 40 + [1, 1] * 10, "b": [1, 1] * 10 + [0, 1] * 40}
+        >>> joint = JointCounts.from_decisions([0, 1] * 50, decided, Problem.zero_one(2))
+        >>> round(system_costs(joint, Problem.zero_one(2)).expected_normalized("a").value, 3)
+        0.236
+        """
+        share, unit = self.normalized(name), self._span
+        if not unit > 0:
+            return share
+        # Its luck is that of r − ρ r_d, and lies between that of the cost r and that of the saving.
+        reach = max(self._effect.reach, self._effect_on_saving.reach)
+        effect = replace(self._effect, bias=self._effect.bias / unit, reach=reach / unit)
+        expected = effect.cost(share.value, share.low, share.high, most=self._worst(name))
+        saving = self.expected_saving(name).low
+        if saving > 0 or self._value(self.unaided) - self._perfect != unit:
+            return expected
+        # A system that may save nothing may cost as much as the best constant decision.
+        return replace(expected, high=max(expected.high, 1 - saving / unit))
+
+    # Internals -----------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _bounds(self) -> Mapping[str, tuple[float, float, float]]:
+        """Bounds of the cost of every system above the base, and the most that it can cost."""
+
+    @property
+    @abstractmethod
+    def _normalized(self) -> Mapping[str, Measured]:
+        """The normalised cost of every system."""
+
+    @property
+    def _systems(self) -> list[str]:
+        """The names of all systems but the constant decisions."""
+        return [str(name) for name in self.choice.errors.names[: -len(self.constant)]]
+
+    def _value(self, name: str) -> float:
+        return float(self.choice.errors.costs[_check.one_of("name", name, self._names, "systems")])
+
+    def _running(self, name: str) -> float:
+        return float(self.added[_check.one_of("name", name, self._names, "systems")])
+
+    def _bounds_of(self, name: str) -> tuple[float, float, float]:
+        _check.one_of("name", name, tuple(self._bounds), "systems")
+        return self._bounds[name]
+
+    def _fitting(self, names: tuple[str, ...]) -> FloatArray:
+        return self.choice.errors.among(names).fitting
+
+    @property
+    def _span(self) -> float:
+        """What the best constant decision costs above perfect ones, even if it breaks a limit."""
+        return min(map(self._value, self.constant)) - self._perfect
+
+    def _worst(self, name: str) -> float:
+        """The largest normalised cost of a system; infinite where the prior is estimated."""
+        span = self._span
+        known = self.problem.prior is not None and span > 0
+        return (self._bounds[name][2] - self._perfect) / span if known else np.inf
+
+
+# Costs of systems from joint counts --------------------------------------------------------------
+
+_AT_ONCE = 1 << 22  # most numbers in the tables of a block of systems: 32 MiB of doubles
+
+
+@record
+class CountedCosts(SampledCosts):
+    """Costs of systems from joint counts; `system_costs` makes it.
+
+    Attributes
+    ----------
+    joint : of the systems and, last, of constant decisions; clusters are its leading axis
+    problem, base, unaided, alternative, choice, level, added, constant : as in `SampledCosts`
+    reachable : (J + M, M) decisions that each can take
+    squares : sums of squared weights, or the rows by their weight; None for cases that count once
+
+    Examples
+    --------
+    >>> from stakes import JointCounts, Problem
+    >>> joint = JointCounts.from_decisions([0, 1] * 50, {"new": [0, 0] * 50}, Problem.zero_one(2))
+    >>> system_costs(joint, Problem.zero_one(2)).joint.models
+    ('new', 'always 0', 'always 1')
+    """
+
+    joint: JointCounts
+    reachable: BoolArray
+    squares: FloatArray | WeightStrata | None
+
+    def leaving(self, moves: list[Move], constant: tuple[str, ...]) -> FloatArray:
+        """Where choices leave the contenders while a number of the problem moves.
+
+        Parameters
+        ----------
+        moves : what moves, with costs above the base
+        constant : the constant decisions that may be taken
+
+        Returns
+        -------
+        the values of `leaving_points`
+
+        Examples
+        --------
+        The cost of a miss rises from 1 until never raising an alarm is clearly too expensive:
+
+        >>> from stakes import JointCounts, Problem
+        >>> decided = {"never": [0] * 100, "always": [1] * 100}
+        >>> joint = JointCounts.from_decisions([0, 0, 0, 1] * 25, decided, Problem.zero_one(2))
+        >>> costs = system_costs(joint, Problem.zero_one(2))
+        >>> start, slope = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 0.0]])
+        >>> move = Move("never", start, slope, None, None, start=3.0, end=np.inf)
+        >>> costs.leaving([move], ("always 0", "always 1")).round(1)
+        array([4.8])
+        """
+        return leaving_points(
+            self.joint,
+            moves,
+            level=self.level,
+            among=self.choice.names,
+            blind=constant,
+            reachable=self.reachable,
+            squares=self.squares,
+            fitting=self.choice.errors.fitting,
+            fitted=self.problem,
+        )
+
+    # Internals -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _pooled(self) -> JointCounts:
+        return self.joint.pooled()
+
+    @property
+    def _perfect(self) -> float:
+        shares = self.problem.prior_or(self._pooled.shares)
+        return float(shares @ self.problem.costs.min(axis=1))
+
+    def _pair_support(self, first: str, second: str, factor: float) -> Support:
+        pairs = np.array([[self.joint.models.index(name) for name in (first, second)]])
+        costs, prior = self.problem.costs, self.problem.prior
+        support = pair_support(
+            self.joint, self._cells, costs, prior, pairs, self.reachable, factor=factor
+        )
+        return support.of_quantity(0)
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return sampled_cells(self.joint, self.squares, self._design["scheme"])
+
+    def _decides_alike(self, first: str, second: str) -> bool:
+        """Whether a system takes a constant decision about every case."""
+        # Equal tables suffice: those of a constant decision have all cases in one column.
+        tables = self._pooled.model(first), self._pooled.model(second)
+        return np.array_equal(tables[0].values, tables[1].values)
+
+    @property
+    def _design(self) -> dict[str, Any]:
+        scheme = Clusters() if self.joint.weights.ndim == 2 else None
+        return {"reachable": self.reachable, "squares": self.squares, "scheme": scheme}
+
+    @cached_property
+    def _bounds(self) -> dict[str, tuple[float, float, float]]:
+        """Bounds of the cost of every system, and the most that it can cost."""
+        bounds: dict[str, tuple[float, float, float]] = {}
+        for names, counts, design in self._blocks:
+            support = cost_support(counts, self.problem, **design)
+            support = support.shifted(np.array([self._running(name) for name in names]))
+            errors = self.choice.errors.among(tuple(names))
+            fitting = np.diagonal(errors.fitting)
+            low, high = support_bounds(support, self.level, errors.costs, fitting)
+            ends = (low, high, support.highest.sum(axis=-1))
+            each = zip(*(end.tolist() for end in ends), strict=True)
+            bounds |= dict(zip(names, each, strict=True))
+        return bounds
+
+    @cached_property
+    def _normalized(self) -> dict[str, Measured]:
+        intervals: dict[str, Measured] = {}
+        unit = self._span
+        for names, counts, design in self._blocks:
+            running = np.array([self._running(name) for name in names])
+            # A name for the pooled table would keep it, which may be large, beside the next one.
+            values = np.asarray(
+                normalized_cost(counts.pooled() if self.joint.leading else counts, self.problem)
+            )
+            # Where nothing can be gained, a cost of running is infinitely more than that.
+            known = ~np.isnan([self._value(name) for name in names])
+            nothing = np.where((running > 0) & known, np.inf, values)
+            values = values + running / unit if unit > 0 else nothing
+            errors = self.choice.errors.among(tuple(names))
+            fitting = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
+            design |= {"added": running, "estimate": values, "variance": fitting}
+            interval = profile_normalized_interval(counts, self.problem, self.level, **design)
+            worst = [self._worst(name) for name in names]
+            bounds = interval.low.clip(min=0.0), interval.high.clip(max=worst)
+            parts = zip(values.tolist(), *(end.tolist() for end in bounds), strict=True)
+            intervals |= {name: Measured(*part) for name, part in zip(names, parts, strict=True)}
+        return intervals
+
+    def _tabled(self, names: list[str], cells: FloatArray) -> FloatArray:
+        """Sums of some systems by class and decision, from those of the cells of the tally."""
+        return _tables(self.joint.with_cell_weights(cells), names).values
+
+    @property
+    def _blocks(self) -> Iterator[tuple[list[str], Counts, dict[str, Any]]]:
+        """Names, tables and design of the systems, in blocks that fit into memory.
+
+        The constant decisions are left out.
+        """
+        names = self._systems
+        table = self.problem.costs.size * max(1, self.joint.weights.size // len(self.joint.cells))
+        size = max(1, _AT_ONCE // table)
+        for first in range(0, len(names), size):
+            block = names[first : first + size]
+            design = self._design | {"reachable": self.reachable[first : first + len(block)]}
+            design["squares"] = summed(self.squares, partial(self._tabled, block))
+            yield block, _tables(self.joint, block), design
+
+
+def system_costs(
+    joint: JointCounts,
+    problem: Problem,
+    *,
+    level: float = 0.95,
+    among: object = None,
+    constant: object = None,
+    reachable: object = None,
+    squares: FloatArray | WeightStrata | None = None,
+    fitting: FloatArray | None = None,
+    added: object = None,
+) -> CountedCosts:
+    """Costs of all systems, compared with each other and with the best constant decision.
+
+    Parameters
+    ----------
+    joint : without leading axis, or with one of clusters
+    problem : what is at stake: costs, prior, labels
+    level : confidence level of all intervals
+    among : the systems that may win; all without it
+    constant : the decisions with the cheapest of which systems are compared; all without it
+        If there are none, systems are compared with the cheapest of all, which may not be taken.
+    reachable : (M,) or (J, M) of bool, the decisions that systems can take; all without it
+    squares : sums of squared weights, like the weights of joint, or the rows by their weight
+    fitting : (J, J) covariance that fitting adds to the costs, as `fitting_covariance` has it
+    added : (J,) what each system costs per case besides its decisions, such as to run it
+
+    Returns
+    -------
+    the costs, which answer with intervals, savings and what may be the cheapest
+
+    Examples
+    --------
+    Running the new model costs 0.2 a case, so that it saves 0.05 instead of 0.25:
+
+    >>> from stakes import JointCounts, Problem
+    >>> joint = JointCounts.from_decisions(
+    ...     [0, 0, 1, 1] * 25, {"new": [0, 0, 1, 0] * 25}, Problem.zero_one(2))
+    >>> costs = system_costs(joint, Problem.zero_one(2), added=np.array([0.2]))
+    >>> round(costs.saving("new").value, 2), costs.possible
+    (0.05, ('new', 'always 0'))
+    """
+    refuse_other_labels(joint, problem)
+    base = float(problem.costs.min())
+    above = _above(base, problem)
+    shares = problem.prior_or(joint.pooled().shares)
+    allowed = None if constant is None else _check.labels("constant", constant)
+    decision = _cheapest_constant(above.with_prior(shares), shares, allowed)
+    wider, able = with_blind(joint, above, decision)
+    size = len(joint.models)
+    rest = 0, len(wider.models) - size  # the constant decisions, which are last
+    able[:size] = checked_reachable(reachable, (size, problem.n_decisions))
+    running = np.pad(checked_added(added, joint.models), rest)
+    choice = contenders(
+        wider,
+        above,
+        level=level,
+        among=joint.models if among is None else among,
+        reachable=able,
+        squares=squares,
+        fitting=np.pad(checked_fitting(fitting, size), rest),
+        added=running,
+        unaided=always(decision),
+    )
+    return CountedCosts(
+        joint=wider,
+        problem=above,
+        base=base,
+        reachable=able,
+        squares=squares,
+        choice=choice,
+        unaided=always(decision),
+        alternative=None if allowed == () else always(decision),
+        level=choice.level,
+        added=running,
+        constant=tuple(map(str, wider.models[size:])),
+    )
+
+
+def _cheapest_constant(problem: Problem, shares: FloatArray, among: Labels | None) -> Label:
+    """The cheapest of some decisions, or of all: None, or none of them."""
+    decisions, costs = problem.decisions, shares @ problem.costs
+    allowed = [_check.one_of("constant", label, decisions) for label in among or ()]
+    return decisions[min(allowed, key=costs.__getitem__)] if allowed else problem.naive.decision
+
+
+def _above(base: float, problem: Problem) -> Problem:
+    """The problem with costs above a base, and no limits."""
+    if not (base or problem.limits):
+        return problem  # a copy would be large if there are many classes
+    return Problem(
+        problem.costs - base,
+        classes=problem.classes,
+        decisions=problem.decisions,
+        prior=problem.prior,
+    )
+
+
+def _tables(joint: JointCounts, names: list[str]) -> Counts:
+    """Counts (…, J, K, M) of some systems."""
+    values = np.stack([joint.model(name).values for name in names], axis=-3)
+    labels: dict[str, Any] = {"classes": joint.classes, "decisions": joint.decisions}
+    return Counts._trusted(values=values, **labels, groups=None)
+
+
+# -------------------------------------------------------------------------------------------------
+# Costs of systems where every case has its own costs, and normalised costs: ratios of two.
+
+_STEPS = 40  # of regula falsi, which needs about ten, and of doublings in search of a bracket
+
+
+@record
+class LossCosts(SampledCosts):
+    """Costs of systems from what each case costs; `loss_costs` makes it.
+
+    Attributes
+    ----------
+    losses : above `base`: of systems, of what needs no model and, last, of constant decisions
+    problem, base, unaided, alternative, choice, level, added, constant : as in `SampledCosts`
+
+    Examples
+    --------
+    Two decisions about cases of which half cost 4 if they are missed:
+
+    >>> y, most = np.array([0, 1] * 50), np.array([1.0, 4.0] * 50)
+    >>> losses = np.stack([np.tile([0.0, 0, 1, 0], 25), np.where(y, 4.0, 0), np.where(y, 0, 1.0)])
+    >>> names = ("new", "always 0", "always 1")
+    >>> sample = LossSample(names, losses, most, 0 * most, y, 2, None, None, True, None, unaided=2)
+    >>> costs = loss_costs(sample, Problem.zero_one(2))
+    >>> costs.cost("new").value, costs.unaided, costs.normalized("new").value
+    (0.25, 'always 1', 0.5)
+    """
+
+    losses: LossSample
+
+    @property
+    def best_constant(self) -> str:
+        """The name of the cheapest constant decision."""
+        return min(self.constant, key=self._value)
+
+    def cheapest_constant(self) -> tuple[Label, float, Labels]:
+        """The cheapest constant decision, its cost per case, and those that tie with it.
+
+        Returns
+        -------
+        the first decision, its cost, and all that cost as little
+
+        Examples
+        --------
+        >>> y, most = np.array([0, 1] * 50), np.array([1.0, 4.0] * 50)
+        >>> losses = np.stack([np.zeros(100), np.where(y, 4.0, 0), np.where(y, 0, 1.0)])
+        >>> names = ("new", "always 0", "always 1")
+        >>> sample = LossSample(names, losses, most, 0 * most, y, 2, None, None, True, None, 2)
+        >>> loss_costs(sample, Problem.zero_one(2)).cheapest_constant()
+        (1, 0.5, (1,))
+        """
+        decisions, costs = self.problem.decisions, [self._value(name) for name in self.constant]
+        # Costs were rounded themselves, and again when the base was subtracted.
+        rounding = 1e-12 * (max(costs) - self._perfect)
+        rounding += 4 * np.finfo(np.float64).eps * abs(self.base)
+        tied = [
+            d for d, cost in zip(decisions, costs, strict=True) if cost <= min(costs) + rounding
+        ]
+        return tied[0], min(costs) + self.base, tuple(tied)
+
+    # Internals -----------------------------------------------------------------------------------
+
+    @property
+    def _perfect(self) -> float:
+        return self.losses.mean(self.losses.perfect)
+
+    def _pair_support(self, first: str, second: str, factor: float) -> Support:
+        return self.losses.difference_support(first, second, factor)
+
+    def _decides_alike(self, first: str, second: str) -> bool:
+        return np.array_equal(self.losses.loss(first), self.losses.loss(second))
+
+    @cached_property
+    def _bounds(self) -> dict[str, tuple[float, float, float]]:
+        bounds = {}
+        for name in self._systems:
+            support = self.losses.cost_support(name).shifted(self._running(name))
+            bounded = self._bounded(self._value(name), support, self._fitted(name))
+            bounds[name] = bounded.low, bounded.high, float(support.highest.sum())
+        return bounds
+
+    @cached_property
+    def _normalized(self) -> dict[str, Measured]:
+        losses = self.losses
+        below = losses.possible_loss(self.best_constant) - losses.possible.perfect
+        unit = losses.mean(below[: losses.truth.size])
+        # A ratio has the most degrees of freedom, as in `profile_normalized_interval`.
+        threshold = profile_threshold(self.level, np.asarray(losses.most_degrees))
+        intervals = {}
+        for name in self._systems:
+            above = losses.loss(name) - losses.perfect + self._running(name)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                value = np.asarray(np.divide(losses.mean(above), unit))
+            low, high = ratio_bounds(losses, above, below, float(threshold), losses.most(name))
+            more = np.asarray(self._fitted(name) / (unit**2 if unit > 0 else np.inf))
+            bounds = np.asarray(low), np.asarray(high)
+            low, high = map(float, widened(value, bounds, threshold, more))
+            intervals[name] = Measured(float(value), max(low, 0.0), high)
+        return intervals
+
+    def _fitted(self, name: str) -> float:
+        """The variance that fitting adds to the cost of a system."""
+        return float(self._fitting((name,))[0, 0])
+
+
+def loss_costs(
+    losses: LossSample,
+    problem: Problem,
+    *,
+    base: float = 0.0,
+    level: float = 0.95,
+    among: object = None,
+    unaided: object = None,
+    fitting: FloatArray | None = None,
+    added: object = None,
+) -> LossCosts:
+    """Costs of all systems, compared with each other and with the best that needs no model.
+
+    Parameters
+    ----------
+    losses : above `base`: of systems, of what else needs no model, and of constant decisions
+        The last systems are the constant decisions, in the order of the problem.
+    problem : the prior and the decisions; what each case costs is known from its losses
+    base : what was subtracted from all losses
+    level : confidence level of all intervals
+    among : the systems that may win; all that need predictions without it
+    unaided : what needs no model and may be taken; all that `losses` hold without it
+        If that is nothing, systems are compared with the cheapest of all.
+    fitting : (J, J) covariance that fitting adds to the costs, as `fitting_covariance` has it
+    added : (J,) what each system costs per case besides its decisions, such as to run it
+
+    Returns
+    -------
+    the costs, which answer with intervals, savings and what may be the cheapest
+
+    Examples
+    --------
+    Running the new model costs 0.2 a case, so that it saves 0.05 instead of 0.25:
+
+    >>> y, most = np.array([0, 1] * 50), np.array([1.0, 4.0] * 50)
+    >>> losses = np.stack([np.tile([0.0, 0, 1, 0], 25), np.where(y, 4.0, 0), np.where(y, 0, 1.0)])
+    >>> names = ("new", "always 0", "always 1")
+    >>> sample = LossSample(names, losses, most, 0 * most, y, 2, None, None, True, None, unaided=2)
+    >>> costs = loss_costs(sample, Problem.zero_one(2), added=[0.2, 0, 0])
+    >>> round(costs.saving("new").value, 2), costs.possible
+    (0.05, ('new', 'always 1'))
+    """
+    losses, names = replace(losses, prior=problem.prior), losses.names
+    running = checked_added(added, names)
+    errors = losses.errors(fitting, running)
+    predicting = names[: len(names) - losses.unaided]
+    rivals = errors.among(checked_names(names, predicting if among is None else among))
+    constant = tuple(map(str, names[-problem.n_decisions :]))
+    allowed = None if unaided is None else _check.labels("unaided", unaided)
+    simplest = _cheapest_unaided(errors, constant, losses.unaided, allowed)
+    choice = contenders_among(
+        rivals,
+        errors,
+        lambda first: losses.differences(rivals.names, first),
+        level=level,
+        reach=losses.beyond_all,
+        added=running,
+        unaided=simplest,
+    )
+    return LossCosts(
+        losses=losses,
+        problem=problem,
+        base=base,
+        choice=choice,
+        unaided=simplest,
+        alternative=simplest if allowed is None or simplest in allowed else None,
+        level=choice.level,
+        added=running,
+        constant=constant,
+    )
+
+
+def _cheapest_unaided(
+    errors: CostErrors, constant: tuple[str, ...], n_unaided: int, allowed: Labels | None
+) -> str:
+    """The cheapest of what needs no model: of all, or of what is allowed if that is any."""
+    others = errors.names[len(errors.names) - n_unaided : len(errors.names) - len(constant)]
+    names = (*constant, *map(str, others))  # a constant decision wins ties: it is the simpler one
+    if allowed is not None:
+        names = tuple(name for name in names if name in allowed) or names
+    return min(names, key=lambda name: errors.costs[errors.names.index(name)])
+
+
+# Normalised costs: the ratio of two mean losses ---------------------------------------------------
+
+
+def ratio_bounds(
+    sample: LossSample,
+    above: FloatArray,
+    below: FloatArray,
+    threshold: float,
+    most: FloatArray | None = None,
+) -> tuple[float, float]:
+    r"""Confidence bounds of a ratio of mean losses, E[above] / E[below], by profile likelihood.
+
+    The test of :math:`E[a - \rho\, b] = 0` is inverted; an upper bound that no ratio reaches is
+    infinite, and so is that of a constant decision that was perfect, if it would not be in a class
+    without cases. nan where the ratio is undefined.
+
+    Parameters
+    ----------
+    sample : losses of all cases
+    above : (n,) numerator
+    below : denominator in each case and each stand-in
+        Both are losses above perfect decisions, and not negative.
+    threshold : quantile that the likelihood ratio may reach
+    most : the most that the decisions of `above` can cost each case and each stand-in; by default
+        the costliest
+
+    Returns
+    -------
+    lower and upper bound
+
+    Examples
+    --------
+    >>> losses = np.array([[0.0, 1.0, 0.0, 2.0]])
+    >>> sample = LossSample(
+    ...     names=("a",), losses=losses, costliest=np.full(4, 3.0), perfect=np.zeros(4),
+    ...     truth=np.array([0, 0, 1, 1]), n_classes=2, prior=None, weights=None, whole=True,
+    ...     clusters=None)
+    >>> low, high = ratio_bounds(sample, losses[0], np.ones(4), 3.84)
+    >>> round(low, 2), round(high, 2)
+    (0.15, 4.16)
+    """
+    _check.shapes(f"{sample.truth.size}, {sample.possible.perfect.size}", above=above, below=below)
+    unit, highest = sample.mean(below[: above.size]), sample.largest(below)
+    if np.isnan(unit) or not (highest * sample.shares).any():
+        return np.nan, np.nan
+    if not np.isfinite(threshold):
+        return 0.0, np.inf
+    reach = (sample.possible.costliest if most is None else most) - sample.possible.perfect
+    a, b, counts = _cells(sample, above, below, reach)
+    costly, shares = sample._beyond(above, reach), sample.shares
+    q = np.asarray(threshold)
+
+    def greatest_mean(values: FloatArray, top: FloatArray) -> float:
+        limits = values.min(axis=1) * shares, np.maximum(top, values.max(axis=1)) * shares
+        return float(upper_bound(Support(values * shares[:, None], counts, *limits), q))
+
+    def upper(ratio: float) -> float:
+        return greatest_mean(a - ratio * b, costly)
+
+    def lower(ratio: float) -> float:
+        return greatest_mean(ratio * b - a, ratio * highest)
+
+    # Both functions are positive at the estimate and fall away from it, which gives brackets.
+    # A ratio is accepted as long as some mean of a − ratio · b within the threshold reaches zero.
+    if not unit > 0:  # the constant decision was perfect: a case of an absent class shows it is not
+        start = _beyond_root(lambda ratio: -lower(ratio), 0.0)
+        return 0.0 if lower(0.0) >= 0 else _rising_root(lower, 0.0, start), np.inf
+    start = sample.mean(above) / unit
+    low = 0.0 if lower(0.0) >= 0 else _rising_root(lower, 0.0, start)
+    return low, _rising_root(upper, start, _beyond_root(upper, start))
+
+
+def _cells(
+    sample: LossSample, above: FloatArray, below: FloatArray, reach: FloatArray
+) -> list[FloatArray]:
+    """Means of two losses and counts, (R, C) each, in bins of the error of their ratio."""
+    seen = below[: above.size]
+    unit = sample.mean(seen)
+    ratio = sample.mean(above) / unit if unit > 0 else 0.0
+    linear = above - ratio * seen
+    factors, parts = sample._factors(linear, (-ratio * below, reach - ratio * below)), []
+    if sample.clusters is not None:  # the more cautious one of two design effects
+        factors = np.minimum(factors, sample._factors(above, (0 * below, reach)))
+    for rows, factor in zip(sample._strata, factors, strict=True):
+        codes = _pair_codes(linear[rows], seen[rows], sample._repeats(rows))
+        weights = sample._own(rows)
+        mass = np.bincount(codes, weights).astype(np.float64)
+        safe = np.where(mass > 0, mass, 1.0)
+        means = [np.bincount(codes, times(loss[rows], weights)) / safe for loss in (above, seen)]
+        parts.append([*means, mass * factor])
+    size = max(len(part[0]) for part in parts)
+    return [
+        np.stack([np.pad(part[i], (0, size - len(part[i]))) for part in parts]) for i in range(3)
+    ]
+
+
+def _pair_codes(linear: FloatArray, below: FloatArray, repeats: FloatArray | None) -> IntArray:
+    """A bin for each error of a ratio; in small samples, for each with its denominator.
+
+    Where the ratio is 0 or 1, cases of different losses may have the same error.
+    """
+    codes = bin_codes(linear, repeats)
+    if (below.size if repeats is None else repeats.sum()) > N_BINS:
+        return codes
+    pairs = np.column_stack([codes, below])
+    return np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _beyond_root(falling: Callable[[float], float], start: float) -> float:
+    """A number at which a falling function is no longer positive; inf if none is found."""
+    step = max(start, 0.1)
+    for _ in range(_STEPS):
+        if falling(start + step) <= 0:
+            return start + step
+        step *= 2
+    return np.inf
+
+
+def _rising_root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function changes its sign, by regula falsi with the Illinois correction."""
+    if not high < np.inf:
+        return high
+    at_low, at_high = function(low), function(high)
+    for _ in range(_STEPS):
+        if high - low <= 1e-7 * max(abs(high), 1e-9) or at_low == at_high:
+            break
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        value = function(middle)
+        if abs(value) <= 1e-9 * max(abs(at_low), abs(at_high)):
+            return middle
+        if (value > 0) == (at_high > 0):
+            high, at_high, at_low = middle, value, at_low / 2
+        else:
+            low, at_low, at_high = middle, value, at_high / 2
+    return (low + high) / 2

@@ -3,8 +3,8 @@
 Takes rows.
 """
 
-from stakes.limits.batch_counts import keep_counts, read_counts
-from stakes.limits.capacity import (
+from stakes.limits.deployed_cases import (
+    SHARE_ROUNDING,
     CapacityCurve,
     CoverageCurve,
     capacity_curve,
@@ -13,12 +13,24 @@ from stakes.limits.capacity import (
     coverage_curve,
     coverage_of,
     coverage_points,
+    deployed_cases,
+    keep_counts,
     limited_column,
+    read_counts,
+    refuse_lost,
 )
-from stakes.limits.deployed_cases import SHARE_ROUNDING, deployed_cases, refuse_lost
-from stakes.limits.exact_prices import Breakpoints, grouped_breakpoints, leaving_prices, price_at
-from stakes.limits.fitted_prices import FittedPrices
-from stakes.limits.priced import LimitCheck, PricedLimits, plus, price_limits, priced_cases
+from stakes.limits.priced import (
+    Breakpoints,
+    FittedPrices,
+    LimitCheck,
+    PricedLimits,
+    grouped_breakpoints,
+    leaving_prices,
+    plus,
+    price_at,
+    price_limits,
+    priced_cases,
+)
 
 __all__ = [
     "SHARE_ROUNDING",

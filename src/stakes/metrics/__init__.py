@@ -8,9 +8,7 @@ expects this convention can use them. Lower is better unless the name says other
 Takes rows.
 """
 
-from stakes.metrics.calibration_tables import calibration_table
-from stakes.metrics.clinical_tables import clinical_table
-from stakes.metrics.metric_rows import MetricRow, MetricTable
+from stakes.metrics.metric_tables import MetricRow, MetricTable, calibration_table, clinical_table
 from stakes.metrics.row_costs import (
     bayes_cost,
     expected_cost,

@@ -6,34 +6,30 @@ makes a new figure outside pyplot's global state, so that ``plot.roc(...).figure
 works anywhere. Needs the extra ``plot``.
 """
 
-from stakes.plot._style import MOST_BANDS, short_names
-from stakes.plot.band_plots import (
+from stakes.plot._figures import (
     BandedLine,
     CostRow,
     ReliabilityPanel,
     banded_lines,
-    cost_rows,
-    reliability_panels,
-)
-from stakes.plot.curve_plots import (
     break_even_curves,
     capacity_curves,
     cost_curves,
+    cost_rows,
     coverage_curves,
     decision_curves,
+    decision_table,
     detection_error_tradeoff,
     gains,
+    metric_disagreement,
     precision_recall,
+    regions_map,
     reliability,
+    reliability_panels,
     roc,
     score_histogram,
-)
-from stakes.plot.table_plots import (
-    decision_table,
-    metric_disagreement,
-    regions_map,
     utility_hexagon,
 )
+from stakes.plot._style import MOST_BANDS, short_names
 
 __all__ = [
     "MOST_BANDS",

@@ -1,10 +1,8 @@
 """Problem: what is at stake, a cost for every true class and every decision."""
 
-from stakes.problem._belief import Belief, Between, cell_text
-from stakes.problem._cases import CaseCosts, costs_of_class
-from stakes.problem._cost_matrix import Naive
-from stakes.problem._cost_table import LARGEST
-from stakes.problem._limit import Limit, infeasible, listed_limits
+from stakes.problem._charged import CaseCosts, costs_of_class
+from stakes.problem._cost_table import LARGEST, Belief, Between, cell_text
+from stakes.problem._limit import Limit, Naive, infeasible, listed_limits
 from stakes.problem._problem import Problem
 
 __all__ = [

@@ -1,19 +1,390 @@
-"""Problems whose costs may differ from case to case."""
+"""Costs of every case, and problems whose costs may differ from case to case."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, Labels
-from stakes._expression import column_text
-from stakes._value import Value
+from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes._expression import Name, column_text, parse
+from stakes._value import Value, record
 from stakes.errors import InputError
-from stakes.problem._belief import Beliefs
-from stakes.problem._cases import CaseCosts, array_costs, column_costs
-from stakes.problem._cost_table import CostTerms, Expressions, column_names, cost_terms, read_table
+from stakes.problem._cost_table import (
+    LARGEST,
+    Beliefs,
+    CostTerms,
+    Expressions,
+    column_names,
+    cost_terms,
+    read_table,
+    refuse_large,
+)
+
+# Costs of every case: expressions of columns, or a matrix for each case, read in blocks ----------
+#
+# Inside, the cases are the last axis, (K, M, B): sums and minima over classes and decisions
+# then run along whole columns.
+
+CASE_BLOCK = 1 << 15  # cases at a time, so that memory stays flat
+
+
+@record
+class CaseCosts:
+    """The costs of every case: expressions and the columns that they need, or one large array.
+
+    Examples
+    --------
+    A miss costs the amount of the case, an alarm always costs 2:
+
+    >>> from stakes import Problem
+    >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+    >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+    >>> costs.n_cases, costs.cell(1, 0, slice(None)), costs.cell(0, 1, slice(None))
+    (3, array([ 5., 70.,  8.]), 2.0)
+    """
+
+    n_cases: int
+    classes: Labels
+    decisions: Labels
+    constants: FloatArray | None = None  # (K, M)
+    expressions: Expressions = ()
+    columns: Mapping[Name, FloatArray] | None = None
+    array: FloatArray | None = None  # (n, K, M)
+    added: FloatArray | None = None  # (K, M), to the costs of every case: prices of limits
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """K and M."""
+        return len(self.classes), len(self.decisions)
+
+    def block(self, rows: slice) -> FloatArray:
+        """Costs (K, M, B) of some cases.
+
+        Parameters
+        ----------
+        rows : a slice of the cases
+
+        Returns
+        -------
+        costs, (K, M, B)
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+        >>> costs.block(slice(0, 2))
+        array([[[ 0.,  0.],
+                [ 2.,  2.]],
+        <BLANKLINE>
+               [[ 5., 70.],
+                [ 0.,  0.]]])
+        """
+        if self.array is not None and self.added is None:
+            return np.ascontiguousarray(np.moveaxis(self.array[rows], 0, -1))
+        start, stop, _ = rows.indices(self.n_cases)
+        costs = np.empty((*self.shape, stop - start))
+        for k, d in np.ndindex(*self.shape):
+            costs[k, d] = self.cell(k, d, rows)
+        return costs
+
+    def cell(self, k: int, d: int, rows: Any) -> FloatArray | float:
+        """What decision d costs in cases of class k: one number, or (B,) of these cases.
+
+        Parameters
+        ----------
+        k, d : positions of the class and of the decision
+        rows : a slice of the cases, or an index
+
+        Returns
+        -------
+        one number where all cases share it, else (B,)
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+        >>> costs.cell(1, 0, slice(None)), costs.cell(0, 1, slice(None))
+        (array([ 5., 70.,  8.]), 2.0)
+        """
+        cost = self._unpriced(k, d, rows)
+        return cost if self.added is None else cost + float(self.added[k, d])
+
+    def _unpriced(self, k: int, d: int, rows: Any) -> FloatArray | float:
+        if self.array is not None:
+            return np.asarray(self.array[rows, k, d])
+        expression = self.expressions[k][d]
+        if expression is None:
+            assert self.constants is not None
+            return float(self.constants[k, d])
+        assert self.columns is not None
+        with np.errstate(all="ignore"):  # what is undefined is refused, with its row
+            return np.asarray(
+                expression({name: self.columns[name][rows] for name in expression.names})
+            )
+
+    def term(self, text: str) -> FloatArray:
+        """The values (n,) of a term of the costs, which is an expression of the columns.
+
+        Parameters
+        ----------
+        text : the term, as in ``problem.terms``
+
+        Returns
+        -------
+        values, (n,)
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> problem.charged({"amount": [5, 70, 8]}, None).term("amount")
+        array([ 5., 70.,  8.])
+        """
+        if self.array is not None and self.columns:  # groups of cases have the terms as columns
+            return self.columns[Name(text)]
+        term, columns = parse(text), self.columns or {}
+        with np.errstate(all="ignore"):  # what is no number is not summed
+            return np.asarray(term({name: columns[name] for name in term.names}))
+
+    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Costs (K, M, B), a block of cases at a time.
+
+        Yields
+        ------
+        slices of cases, each with their costs (K, M, B)
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+        >>> [(rows, block.shape) for rows, block in costs.blocks()]
+        [(slice(0, 3, None), (2, 2, 3))]
+        """
+        for start in range(0, self.n_cases, CASE_BLOCK):
+            rows = slice(start, min(start + CASE_BLOCK, self.n_cases))
+            yield rows, self.block(rows)
+
+    def of_class(self, truth: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+        """What every decision costs given the class of each case, (M, B), block by block.
+
+        Parameters
+        ----------
+        truth : position of the true class of each case, (n,)
+
+        Yields
+        ------
+        slices of cases, each with the costs (M, B) of their decisions
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+        >>> [charged.tolist() for rows, charged in costs.of_class(np.array([0, 1, 1]))]
+        [[[0.0, 70.0, 8.0], [2.0, 0.0, 0.0]]]
+        """
+        for rows, costs in self.blocks():
+            yield rows, costs_of_class(costs, truth[rows])
+
+    def plus(self, amounts: FloatArray) -> CaseCosts:
+        """Costs with an amount added to those of every case.
+
+        Parameters
+        ----------
+        amounts : (K, M) what is added
+
+        Returns
+        -------
+        the new costs
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+        >>> costs.plus(np.array([[0.0, 1.0], [0.0, 1.0]])).block(slice(0, 1))[..., 0]
+        array([[0., 3.],
+               [5., 1.]])
+        """
+        return replace(self, added=amounts if self.added is None else self.added + amounts)
+
+    def only(self, rows: BoolArray | IntArray | None) -> CaseCosts:
+        """The costs of some of the cases.
+
+        Parameters
+        ----------
+        rows : (n,) booleans, or positions; None for all cases
+
+        Returns
+        -------
+        their costs
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+        >>> costs.only(np.array([True, False, True])).term("amount")
+        array([5., 8.])
+        """
+        if rows is None:
+            return self
+        return replace(
+            self,
+            n_cases=int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else rows.size,
+            columns={name: column[rows] for name, column in (self.columns or {}).items()},
+            array=None if self.array is None else self.array[rows],
+        )
+
+
+def costs_of_class(costs: FloatArray, truth: IntArray) -> FloatArray:
+    """What every decision costs given the class of each case, (M, B), of costs (K, M, B).
+
+    Parameters
+    ----------
+    costs : costs of each decision in a block of cases, (K, M, B)
+    truth : position of the true class of each case, (B,)
+
+    Returns
+    -------
+    costs, (M, B)
+
+    Examples
+    --------
+    >>> costs = np.arange(12.0).reshape(2, 2, 3)      # K, M, three cases
+    >>> costs_of_class(costs, np.array([0, 1, 1]))
+    array([[ 0.,  7.,  8.],
+           [ 3., 10., 11.]])
+    """
+    _check.shapes("K M B, B", costs=costs, truth=truth)
+    _check.known_places("truth", truth, len(costs))
+    if len(costs) == 2:  # where is faster than fancy indexing
+        return np.asarray(np.where(truth == 1, costs[1], costs[0]))
+    return np.asarray(costs[truth, :, np.arange(truth.size)].T)
+
+
+def array_costs(case_costs: object, classes: Labels, decisions: Labels) -> CaseCosts:
+    """Costs that came as one array of shape (n, K, M)."""
+    costs = _check.floats("case_costs", case_costs)
+    shape = (len(classes), len(decisions))
+    if costs.ndim != 3 or costs.shape[1:] != shape:
+        raise InputError(
+            f"case_costs must have shape (n, {shape[0]}, {shape[1]}), one matrix of classes (rows) "
+            f"by decisions (columns) for each case; its shape is {costs.shape}. Transpose or stack "
+            f"the matrices."
+        )
+    refuse_large("case_costs", costs)
+    return CaseCosts(len(costs), classes, decisions, array=costs)
+
+
+def column_costs(
+    data: Any, constants: FloatArray, expressions: Expressions, classes: Labels, decisions: Labels
+) -> CaseCosts:
+    """Costs as expressions of the columns of a frame or mapping; undefined ones are refused."""
+    columns = {Name(name): _column(data, name) for name in column_names(expressions)}
+    _check.aligned(data=data)
+    n_cases = _check.same_length(
+        **{f"data[{str(name)!r}]": column for name, column in columns.items()}
+    )
+    costs = CaseCosts(n_cases, classes, decisions, constants, expressions, columns)
+    for k, d in np.ndindex(*costs.shape):
+        expression = expressions[k][d]
+        if expression is None or expression.text.isidentifier():
+            continue  # a number, or a column, and these were looked at
+        bad = [rows.start + _bad(costs.cell(k, d, rows)) for rows in _slices(n_cases)]
+        if any(map(len, bad)):
+            _refuse_undefined(costs, k, d, np.concatenate(bad))
+    return costs
+
+
+def _slices(n_cases: int) -> Iterator[slice]:
+    return (slice(start, start + CASE_BLOCK) for start in range(0, n_cases, CASE_BLOCK))
+
+
+def _bad(values: Any) -> IntArray:
+    return np.flatnonzero(~(np.abs(values) <= LARGEST))  # nan is bad too
+
+
+def _refuse_undefined(costs: CaseCosts, k: int, d: int, rows: IntArray) -> None:
+    expression, columns = costs.expressions[k][d], costs.columns or {}
+    assert expression is not None
+    first = int(rows[0])
+    value = float(np.asarray(costs.cell(k, d, slice(first, first + 1)))[0])
+    evidence = ", ".join(f"{name} = {columns[name][first]:g}" for name in expression.names)
+    raise InputError(
+        f"costs must be numbers in every row, within {LARGEST:g} of zero; that of "
+        f"{costs.decisions[d]!r} for {costs.classes[k]!r}, {expression.text!r}, is not in "
+        f"{rows.size} of {costs.n_cases} rows, the first being {value:g} in row {first} "
+        f"(counted from 0; {evidence}). "
+        f"Ask first, as in where(amount > 0, 5 / amount, 0), or leave these rows out.",
+        argument="data",
+    )
+
+
+def _column(data: Any, name: str) -> FloatArray:
+    """One column of numbers; text and missing entries are refused."""
+    _check.refuse_lazy("data", data)
+    names = list(data) if isinstance(data, Mapping) else _check.frame_columns(data)
+    if names is None:
+        raise InputError(
+            f"data must be a frame or a mapping from column to numbers; got "
+            f"{type(data).__name__}. Write {{{name!r}: […]}}."
+        )
+    if name not in names:
+        listed = ", ".join(map(repr, names[:8])) + ", …" * (len(names) > 8)
+        raise InputError(
+            f"data must have the column {name!r}, which the costs need; it has {listed or 'none'}. "
+            f"Add it, or write the costs with another."
+        )
+    argument, column = f"data[{name!r}]", data[name]
+    try:
+        numbers = _check.floats(argument, column, ndim=1)
+    except InputError as error:
+        _refuse_missing(argument, column)
+        _refuse_text(argument, column)
+        raise InputError(str(error), argument="data") from None
+    refuse_large(argument, numbers)
+    return numbers
+
+
+def _refuse_missing(argument: str, column: Any) -> None:
+    """Refuse missing entries and name the first row; other faults are left to other checks."""
+    try:
+        gaps = _check.absent(argument, column)
+    except InputError:
+        return
+    if gaps.any():
+        raise InputError(
+            f"{argument} must hold a number for every case; "
+            f"{_check.those(int(gaps.sum()), gaps.size)} missing, the first in row "
+            f"{int(np.argmax(gaps))} (counted from 0). A cost that is not known is not zero: fill "
+            f"it in, or leave these rows out.",
+            argument="data",
+        )
+
+
+def _refuse_text(argument: str, column: Any) -> None:
+    """Refuse text and name the first row; other faults are left to other checks."""
+    cells = np.asarray(column, dtype=object).ravel().tolist()
+    texts = [row for row, cell in enumerate(cells) if isinstance(cell, str)]
+    if texts:
+        raise InputError(
+            f"{argument} must hold a number for every case; "
+            f"{_check.those(len(texts), len(cells))} text, the first being "
+            f"{cells[texts[0]][:60]!r} in row {texts[0]} (counted from 0). Turn "
+            f"them into numbers, or write the costs with another column.",
+            argument="data",
+        )
+
+
+# Problems whose costs may differ from case to case -----------------------------------------------
 
 
 class Charged(Value):

@@ -12,8 +12,7 @@ from stakes import _check
 from stakes._check import Label
 from stakes._files import checked_path, write_whole
 from stakes.errors import InputError
-from stakes.problem._belief import negated_cell
-from stakes.problem._cost_table import LARGEST, by_suited_class
+from stakes.problem._cost_table import LARGEST, by_suited_class, negated_cell
 from stakes.problem._limit import Limit
 
 _KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers", "limits"}

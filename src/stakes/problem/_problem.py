@@ -14,10 +14,25 @@ from stakes._text import html_table, one_line, text_table
 from stakes._value import record
 from stakes.errors import InputError
 from stakes.problem import _file
-from stakes.problem._belief import Beliefs, cell_text, split_beliefs
 from stakes.problem._charged import Charged
-from stakes.problem._cost_matrix import (
+from stakes.problem._cost_table import (
+    Beliefs,
+    Expressions,
+    answered,
+    axis_names,
+    cell_text,
+    class_names,
+    from_mapping,
+    named_table,
+    negated,
+    read_table,
+    split_beliefs,
+    table_shape,
+    unit_name,
+)
+from stakes.problem._limit import (
     TIE,
+    Limit,
     Naive,
     bayes_threshold,
     excess,
@@ -25,22 +40,10 @@ from stakes.problem._cost_matrix import (
     naive_of,
     noise,
     proportional,
+    read_limits,
     same_limits,
     same_prior,
 )
-from stakes.problem._cost_table import (
-    Expressions,
-    answered,
-    axis_names,
-    class_names,
-    from_mapping,
-    named_table,
-    negated,
-    read_table,
-    table_shape,
-    unit_name,
-)
-from stakes.problem._limit import Limit, read_limits
 
 
 @record(repr=False, init=False)

@@ -16,37 +16,35 @@ from stakes.regions.axes import (
     Classifiers,
     CostProportion,
     CostRatio,
+    DecidedAnew,
     Prior,
+    Region,
+    Regions,
+    Stake,
+    StakeLine,
     StraightAxis,
+    as_cost_ratios,
     borders_of,
+    dominance,
+    lowest,
+    skews_as_cost_proportions,
+    skews_as_priors,
+    stakes_in,
 )
-from stakes.regions.borders import (
+from stakes.regions.sensitivity import (
     Crossing,
+    KeptDecisions,
+    Margin,
+    Sensitivity,
     bootstrap_crossings,
     cheapest_regions,
     constant_rules,
     cost_curves,
     crossing,
     decision_regions,
-    share_cheapest,
-)
-from stakes.regions.lines import Stake, StakeLine, stakes_in
-from stakes.regions.partition import (
-    Region,
-    Regions,
-    as_cost_ratios,
-    dominance,
-    lowest,
-    skews_as_cost_proportions,
-    skews_as_priors,
-)
-from stakes.regions.remade import DecidedAnew
-from stakes.regions.sensitivity import (
-    KeptDecisions,
-    Margin,
-    Sensitivity,
     nearest_first,
     sensitivity,
+    share_cheapest,
 )
 
 __all__ = [

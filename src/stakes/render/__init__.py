@@ -1,10 +1,9 @@
 """Renderers of a report as text, Markdown, JSON or a page; they compute nothing."""
 
-from stakes.render.against import clearly
 from stakes.render.html import to_html
-from stakes.render.json import from_json, refuse_too_long_to_write, to_json
+from stakes.render.json import from_json, refuse_too_long_to_write, report_schema, to_json
 from stakes.render.layout import Section, Table, plain_spaces
-from stakes.render.schema import report_schema
+from stakes.render.system_tables import clearly
 from stakes.render.tables import four_digits, sections, stakes_sections
 from stakes.render.text_formats import section_text, to_markdown, to_notebook, to_text, wrapped
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from stakes._check import a_switch, require, whole
 from stakes._files import write_whole
 from stakes._text import html_table, one_line, text_table
-from stakes.render.against import brief_sections, gated_heading
 from stakes.render.layout import WIDTH, Section, Table, plain_spaces
+from stakes.render.system_tables import brief_sections, gated_heading
 from stakes.render.tables import sections, stakes_sections
 from stakes.report import Report
 

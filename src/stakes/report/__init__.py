@@ -1,14 +1,18 @@
 """Report: the results of `evaluate`, as a value."""
 
 from stakes.report._consistency import RANGES, refuse_inconsistent
-from stakes.report._findings import (
+from stakes.report._flips import Flip, MovedCosts, MovedNumber, Stakes, flip_of
+from stakes.report._report import Report
+from stakes.report._systems import (
     AS_DECIDED,
     BAYES,
+    CORRECTED,
     FEWER_BINS,
     LEFT_OUT,
     MOST_BINS,
     MOST_SCORES,
     MOVED,
+    OWN_COLUMN,
     POSTERIOR_RULES,
     RECALIBRATED,
     TUNED,
@@ -17,19 +21,21 @@ from stakes.report._findings import (
     Baseline,
     Caveat,
     CurvePoints,
+    DecisionSource,
+    Gate,
+    JointBins,
     ModelQuality,
     NaiveDecision,
+    PairCounts,
     Pick,
     Slice,
     SliceCost,
+    System,
     UncertainPart,
     Uncertainty,
+    Verdict,
+    cheapest_of,
 )
-from stakes.report._flips import Flip, MovedNumber, flip_of
-from stakes.report._other_stakes import MovedCosts, Stakes
-from stakes.report._pairs import DecisionSource, JointBins, PairCounts
-from stakes.report._report import Report
-from stakes.report._systems import CORRECTED, OWN_COLUMN, Gate, System, Verdict, cheapest_of
 
 __all__ = [
     "AS_DECIDED",

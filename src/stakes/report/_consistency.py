@@ -16,9 +16,8 @@ from stakes.errors import InputError
 from stakes.inference import Measured
 from stakes.limits import LimitCheck
 from stakes.ranking import auc
-from stakes.report._pairs import DecisionSource, PairCounts
 from stakes.report._report import Report
-from stakes.report._systems import CORRECTED, OWN_COLUMN, System
+from stakes.report._systems import CORRECTED, OWN_COLUMN, DecisionSource, PairCounts, System
 from stakes.rule import Rule
 
 _CLOSE = 1e-6  # relative tolerance for numbers that are computed again

@@ -21,22 +21,20 @@ from stakes.errors import InputError
 from stakes.measures import coefficients_on, constant_sums, term_cost
 from stakes.problem import Problem
 from stakes.regions import Margin, Regions
-from stakes.report._findings import (
+from stakes.report._flips import Flip, all_flips, read_decisions, zones_of
+from stakes.report._systems import (
     Assumptions,
     Baseline,
     Caveat,
     CurvePoints,
+    Gate,
+    JointBins,
     ModelQuality,
     NaiveDecision,
     Pick,
     Slice,
-    Uncertainty,
-)
-from stakes.report._flips import Flip, all_flips, read_decisions, zones_of
-from stakes.report._pairs import JointBins
-from stakes.report._systems import (
-    Gate,
     System,
+    Uncertainty,
     Verdict,
     cheapest_of,
     compared_system,

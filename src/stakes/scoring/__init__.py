@@ -13,17 +13,16 @@ Takes rows where a function is about cases, and tallies where it is about tables
 
 from __future__ import annotations
 
-from stakes.scoring.bins import (
-    Binning,
-    CutBins,
-    EachScore,
-    Edges,
-    EqualMass,
-    EqualWidth,
-    HullBins,
-    bin_sums,
-)
-from stakes.scoring.case_scores import (
+from stakes.scoring.rules import (
+    BetaScore,
+    BinaryRule,
+    Brier,
+    CostWeighted,
+    HalfBrier,
+    LogLoss,
+    RankedProbability,
+    ScoringRule,
+    Spherical,
     case_scores,
     class_labels,
     class_means,
@@ -37,15 +36,15 @@ from stakes.scoring.case_scores import (
     score_moments,
     shape_of,
 )
-from stakes.scoring.rules import (
-    Brier,
-    HalfBrier,
-    LogLoss,
-    RankedProbability,
-    ScoringRule,
-    Spherical,
-)
 from stakes.scoring.table_scores import (
+    Binning,
+    CutBins,
+    EachScore,
+    Edges,
+    EqualMass,
+    EqualWidth,
+    HullBins,
+    bin_sums,
     brier,
     calibration_loss,
     cllr,
@@ -59,7 +58,6 @@ from stakes.scoring.table_scores import (
     refinement_loss,
     table_score,
 )
-from stakes.scoring.weighted import BetaScore, BinaryRule, CostWeighted
 
 __all__ = [
     "BetaScore",

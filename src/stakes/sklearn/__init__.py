@@ -18,8 +18,7 @@ from stakes.errors import extra
 
 if TYPE_CHECKING:
     from stakes.sklearn.bayes_classifier import BayesDecisionClassifier
-    from stakes.sklearn.estimator_report import evaluate_estimators
-    from stakes.sklearn.scorer import make_scorer
+    from stakes.sklearn.estimator_report import evaluate_estimators, make_scorer
 
 _HOME = {
     "BayesDecisionClassifier": "bayes_classifier",

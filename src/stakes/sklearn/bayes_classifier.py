@@ -28,14 +28,17 @@ from stakes.rows import DECISIONS, SCORES, WRAPPERS, Posteriors, Predicted, Scor
 from stakes.rule import Origin, Rule
 from stakes.sklearn.responses import (
     best_kind,
+    cluster_codes,
     column_order,
     order_of,
+    predict_others,
+    read_splits,
     read_target,
     require_method,
     response,
+    splitter,
     structured_columns,
 )
-from stakes.sklearn.splits import cluster_codes, predict_others, read_splits, splitter
 
 _READERS = {"data": "predict and score", "groups": "the splitter in cv"}
 

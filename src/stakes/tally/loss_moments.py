@@ -16,8 +16,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes._value import record
 from stakes.errors import InputError
-from stakes.tally.base import Tally, leading_index
-from stakes.tally.read_rows import Rows, cell_sums, read_rows
+from stakes.tally.base import Rows, Tally, cell_sums, leading_index, read_rows
 
 _ROUNDING = 64 * np.finfo(np.float64).eps  # by how much means of equal losses may differ
 

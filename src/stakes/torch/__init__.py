@@ -20,9 +20,16 @@ from typing import TYPE_CHECKING, Any
 from stakes.errors import extra
 
 if TYPE_CHECKING:
-    from stakes.torch.device_bins import BinnedScores, Scale, score_bins
     from stakes.torch.device_cases import bayes_decisions, counts, loss_moments
-    from stakes.torch.exact_scores import ScoreHull, score_auc, score_hull, score_table
+    from stakes.torch.device_scores import (
+        BinnedScores,
+        Scale,
+        ScoreHull,
+        score_auc,
+        score_bins,
+        score_hull,
+        score_table,
+    )
     from stakes.torch.modules import BayesCost, Evaluation, ExpectedCost, NormalizedCost, ScoreBins
 
 _HOME = {
