@@ -61,8 +61,8 @@ class Select(Calibrator):
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> p = rng.random(500)
-    >>> y = rng.random(500) < p
+    >>> p = rng.random(2000)
+    >>> y = rng.random(2000) < p
     >>> Select().fit(p**4 / (p**4 + (1 - p) ** 4), y).kind
     'affine'
     >>> Select().fit(np.where(p < 0.5, p**8, p), y).kind
