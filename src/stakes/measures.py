@@ -1,8 +1,8 @@
 """Measures: pure functions of counts (and of a problem), one formula each.
 
-`cost` holds expected cost and related measures, also as sums of terms; `confusion` the familiar
-metrics of a square table, agreement beyond chance and the measures of diagnostic tests among them.
-Leading axes are carried through; undefined is nan.
+Expected cost and related measures come first, also as sums of terms; then the familiar metrics of
+a square table, agreement beyond chance and the measures of diagnostic tests among them. Leading
+axes are carried through; undefined is nan.
 
 Takes tallies.
 """
