@@ -834,6 +834,7 @@ def cost_proportion_from_skew(skew: npt.ArrayLike, prevalence: npt.ArrayLike) ->
     0.1
     """
     z, positive = _check.probabilities("skew", skew), _check.probabilities("prevalence", prevalence)
+    _check.elementwise(skew=z, prevalence=positive)
     return ratio(z * positive, z * positive + (1 - z) * (1 - positive))
 
 
@@ -860,7 +861,9 @@ def cost_from_net_benefit(
     0.08
     """
     c, positive = _checked(cost_proportion, prevalence)
-    return unwrapped((1 - c) * (positive - _check.floats("net_benefit", net_benefit)))
+    benefit = _check.floats("net_benefit", net_benefit)
+    _check.elementwise(net_benefit=benefit, cost_proportion=c, prevalence=positive)
+    return unwrapped((1 - c) * (positive - benefit))
 
 
 def net_benefit_from_cost(
@@ -884,7 +887,9 @@ def net_benefit_from_cost(
     0.1
     """
     c, positive = _checked(cost_proportion, prevalence)
-    per_miss = ratio(_check.floats("cost", cost), np.where(c < 1, 1 - c, np.nan))
+    costs = _check.floats("cost", cost)
+    _check.elementwise(cost=costs, cost_proportion=c, prevalence=positive)
+    per_miss = ratio(costs, np.where(c < 1, 1 - c, np.nan))
     return unwrapped(positive - per_miss)
 
 
@@ -941,6 +946,7 @@ def net_benefit_from_relative_value(
     """
     naive = np.minimum(*_blind_costs(cost_proportion, prevalence))
     lost = 1 - _check.floats("relative_value", relative_value)
+    _check.elementwise(relative_value=lost, cost_proportion=naive)
     return net_benefit_from_cost(lost * naive, cost_proportion, prevalence)
 
 
@@ -948,7 +954,9 @@ def _checked(
     cost_proportion: npt.ArrayLike, prevalence: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     c = _check.probabilities("cost_proportion", cost_proportion)
-    return c, _check.probabilities("prevalence", prevalence)
+    positive = _check.probabilities("prevalence", prevalence)
+    _check.elementwise(cost_proportion=c, prevalence=positive)
+    return c, positive
 
 
 def _blind_costs(

@@ -440,6 +440,19 @@ def _misshapen(layout: str, arrays: dict[str, Any]) -> InputError:
     )
 
 
+def elementwise(**arrays: npt.NDArray[Any]) -> None:
+    """Refuse numbers and arrays whose shapes cannot be broadcast."""
+    try:
+        np.broadcast_shapes(*(array.shape for array in arrays.values()))
+    except ValueError:
+        listed = ", ".join(f"{name} has {array.shape}" for name, array in arrays.items())
+        raise InputError(
+            f"{' and '.join(arrays)} must be numbers, or arrays whose shapes go together; "
+            f"{listed}. Pass arrays of one shape.",
+            argument=next(iter(arrays)),
+        ) from None
+
+
 def known_places(name: str, codes: IntArray, size: int) -> None:
     """Refuse positions that do not exist."""
     if codes.max(initial=0) >= size:

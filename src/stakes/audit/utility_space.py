@@ -279,6 +279,7 @@ def is_admissible(x: npt.ArrayLike, y: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     [True, False, True]
     """
     x, y = _check.reals("x", x), _check.reals("y", y)
+    _check.elementwise(x=x, y=y)
     with np.errstate(invalid="ignore"):  # of two infinities
         return np.asarray((np.abs(x) <= 1) & (np.abs(y) <= 1) & (np.abs(y - x) <= 1))
 
@@ -307,8 +308,9 @@ def utilities_at(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
     array([[0.7, 0.6],
            [0. , 1. ]])
     """
+    admissible = is_admissible(x, y)
     x, y = np.broadcast_arrays(_check.reals("x", x), _check.reals("y", y))
-    return np.where(is_admissible(x, y)[..., None, None], _matrices(x, y), np.nan)
+    return np.where(admissible[..., None, None], _matrices(x, y), np.nan)
 
 
 def _matrices(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -71,6 +71,7 @@ def cross_calibrate(
     >>> cross_calibrate(rng.random(1000), y, Isotonic(), np.arange(1000) % 4).shape
     (1000,)
     """
+    _check.require("calibrator", calibrator, Calibrator)
     if rng is None and _check.array("folds", folds).ndim == 0:
         raise InputError(
             f"rng must be passed where folds are drawn, as {folds} folds are; it was "
@@ -508,6 +509,7 @@ def hashed_folds(
     >>> hashed_folds(np.array([0, 0, 0, 1]), 2, hashes)
     array([1, 1, 0, 0])
     """
+    _check.shapes("n, n", codes=codes, hashes=hashes)
     stratum, holders = _strata(codes, clusters)
     few = (holders <= _DEALT) | (clusters is not None and hashes.size <= _DEALT)
     dealt = np.flatnonzero(few[stratum])

@@ -378,6 +378,7 @@ def refuse_needless(data: object, problem: Problem) -> None:
     >>> from stakes import Problem
     >>> refuse_needless({"amount": [3.0]}, Problem([[0, "amount"], [5, 0]]))  # is needed
     """
+    _check.require("problem", problem, Problem)
     if data is not None and not problem.columns:
         raise InputError(
             "data must be left out where the costs of the problem have no columns; all of these "

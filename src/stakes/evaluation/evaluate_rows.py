@@ -393,10 +393,9 @@ def evaluate(
     >>> print(evaluate(y, proba, problem).caveats[0].kind)
     ranks backwards
     """
-    _check.require("problem", problem, Problem)
+    refuse_needless(data, problem)
     if calibrator is not None:
         _check.require("calibrator", calibrator, Calibrator, "Write Isotonic(), or None for none.")
-    refuse_needless(data, problem)
     if case_costs is not None:
         problem, data = costs_as_columns(y_true, problem, case_costs, data)
     cases = read_cases(y_true, problem, weights, by, clusters, data, copies)

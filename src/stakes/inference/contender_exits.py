@@ -76,6 +76,7 @@ def envelopes(
     >>> lines.tolist(), highs.tolist()
     ([0, 1], [2.0, inf])
     """
+    _check.shapes("b J, b J", starts=starts, slopes=slopes)
     row: IntArray = np.arange(len(starts))
     line, low = np.argmin(starts, axis=1), np.zeros(len(starts))
     pieces = []

@@ -1059,6 +1059,7 @@ class Prior(StraightAxis):
         return WithinClasses()
 
     def moving(self, shares: FloatArray) -> StakeLine:  # noqa: D102
+        _check.shapes("2", shares=shares)
         problem = self.problem
         if problem.n_classes != 2:
             raise InputError(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stakes import _text
+from stakes._check import require
 from stakes._expression import column_text
 from stakes._files import write_whole
 from stakes._text import percent, probability
@@ -217,7 +218,7 @@ def to_html(
     parts = [_in_words_of_page(part) for part in page_sections(report)]
     page = _template().render(
         report=report,
-        identity={"title": title, "data": data, "date": date, "author": author},
+        identity=_texts(title=title, data=data, date=date, author=author),
         sections=parts,
         first=[part for title in _FIRST for part in parts if part.title.startswith(title)],
         technical=[part for part in parts if not part.title.startswith((*_FIRST, *_ELSEWHERE))],
@@ -256,6 +257,12 @@ def to_html(
     if path is not None:
         write_whole(path, text)
     return text
+
+
+def _texts(**texts: str) -> dict[str, str]:
+    for name, text in texts.items():
+        require(name, text, str)
+    return texts
 
 
 def _computed(report: Report) -> bool:
