@@ -481,8 +481,8 @@ def test_the_smooth_line_solves_the_equations_of_logistic_regression(design):
     y, models = rows(1500, seed=4)
     more = {name: np.resize(column, y.size) for name, column in design.items()}
     scores = models["sharp"].clip(0.01, 0.99)
-    problem = displays.scored_cases.two_class_problem(y, None, None, None)
-    cases = displays.scored_cases.read_scored(
+    problem = displays.display.two_class_problem(y, None, None, None)
+    cases = displays.display.read_scored(
         y, scores, problem, **{"weights": None, "clusters": None, **more}, probabilities=True
     ).cases
     line = displays.reliability_display.smooth_line(cases, y, scores, scores, 0.95)
@@ -498,8 +498,8 @@ def test_a_straight_line_has_the_error_that_two_slopes_have():
     """Few cases of a class: a line, whose covariance is the inverse of Fisher's information."""
     y, scores = Y[:100], MODELS["sharp"][:100].clip(0.01, 0.99)
     assert y.sum() < 40
-    problem = displays.scored_cases.two_class_problem(y, None, None, None)
-    cases = displays.scored_cases.read_scored(
+    problem = displays.display.two_class_problem(y, None, None, None)
+    cases = displays.display.read_scored(
         y, scores, problem, weights=None, clusters=None, probabilities=True
     ).cases
     at = np.array([0.1, 0.6])
@@ -530,8 +530,8 @@ def test_one_slope_alone_is_that_of_firth():
     """Two groups: Firth's shares are those of half a case more of either class."""
     y = np.array([0] * 9 + [1] * 3 + [0] * 2 + [1] * 6)
     scores = np.repeat([0.2, 0.7], [12, 8])
-    problem = displays.scored_cases.two_class_problem(y, None, None, None)
-    cases = displays.scored_cases.read_scored(
+    problem = displays.display.two_class_problem(y, None, None, None)
+    cases = displays.display.read_scored(
         y, scores, problem, weights=None, clusters=None, probabilities=True
     ).cases
     line = displays.reliability_display.smooth_line(cases, y, scores, np.array([0.2, 0.7]), 0.95)

@@ -1,11 +1,12 @@
 """Labels as whole numbers, found without a sort of all rows, against numpy's sort."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from stakes import Counts, InputError, Problem, ScoreTable
 from stakes._check import codes, distinct
-from stakes._check import labels as encoding
 from stakes._check.labels import distinct_texts, integer_range, text_positions
 
 N = 10_000  # more rows than the sample whose texts are looked up in the others
@@ -137,7 +138,7 @@ def test_encoded_columns_are_counted_as_their_text(library):
 
 def test_texts_that_the_first_rows_do_not_have_are_counted(monkeypatch):
     polars = pytest.importorskip("polars")
-    monkeypatch.setattr(encoding, "_SAMPLE", 3)
+    monkeypatch.setattr(sys.modules["stakes._check.labels"], "_SAMPLE", 3)
     y, decided = ["b", "b", "c", "b", "a"], ["c", "c", "c", "c", "c"]
     rows = polars.Series(y), polars.Series(decided)
     assert_counts_are_those_of_a_slow_twin(*rows, y, decided)

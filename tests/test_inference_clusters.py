@@ -178,7 +178,7 @@ def test_memory_stays_flat_in_the_number_of_clusters(monkeypatch):
     assert float(estimate.value) == pytest.approx(float(auc(ScoreTable.from_scores(y, score))))
     with pytest.raises(InputError, match=r"2,000 of them, each of 40,000 numbers, take 0\.64 GB"):
         ScoreTable.from_scores(y, score, by=cluster)
-    monkeypatch.setattr(sys.modules["stakes.tally.read_rows"], "MOST_CELLS", 1 << 20)
+    monkeypatch.setattr(sys.modules["stakes.tally.base"], "MOST_CELLS", 1 << 20)
     with pytest.raises(InputError, match=r"100 of them, each of 20,000 numbers"):
         JointScores.from_scores(y, {"a": score}, by=cluster % 100)
 

@@ -525,7 +525,7 @@ def test_each_replicate_meets_its_problem_in_turn(monkeypatch):
     )
     assert (estimate.replicates[1::2] == 0).all()
     assert (estimate.replicates[0::2] > 0).all()
-    monkeypatch.setattr(sys.modules["stakes.inference.bootstrap"], "_BLOCK", 3 * 4)
+    monkeypatch.setattr(sys.modules["stakes.inference.comparison"], "_BLOCK", 3 * 4)
     blocks = bootstrap_problems(
         expected_cost, COUNTS, [costly, free], replicates=7, rng=generator(), scheme=AllCases()
     )

@@ -339,7 +339,7 @@ def test_large_tables_lose_random_groups_and_find_about_the_same(monkeypatch):
     y = (rng.random(1500) < 0.2).astype(int)
     table = ScoreTable.from_scores(y, rng.normal(2 * y, 1))
     exact = jackknife(auc, table, scheme=WithinClasses(), rng=rng)
-    monkeypatch.setattr(sys.modules["stakes.inference.jackknife"], "_CELLS", 100)
+    monkeypatch.setattr(sys.modules["stakes.inference.schemes"], "_CELLS", 100)
     grouped = jackknife(auc, table, scheme=WithinClasses(), rng=rng)
     assert float(grouped.standard_error) == pytest.approx(float(exact.standard_error), rel=0.2)
     assert float(grouped.acceleration) == pytest.approx(float(exact.acceleration), abs=0.02)

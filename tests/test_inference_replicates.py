@@ -560,7 +560,7 @@ GOLDEN = {
 def test_blocks_do_not_change_the_numbers(monkeypatch):
     table = tallies()["scores"]
     whole = bootstrap(auc, table, replicates=64, rng=generator())
-    module = sys.modules["stakes.inference.bootstrap"]
+    module = sys.modules["stakes.inference.comparison"]
     monkeypatch.setattr(module, "_BLOCK", cells_of(table).size * 5)
     assert bootstrap(auc, table, replicates=64, rng=generator()) == whole
 

@@ -139,7 +139,7 @@ def test_maps_and_slices_go_with_groups_of_clusters(monkeypatch):
 
 def test_a_hundred_groups_that_do_not_fit_are_refused(monkeypatch):
     truth, p, owner = patients()
-    for name in ("stakes.tally.read_rows", "stakes.evaluation.cases"):
+    for name in ("stakes.tally.base", "stakes.evaluation.cases"):
         monkeypatch.setattr(sys.modules[name], "MOST_CELLS", 300)
     with pytest.raises(InputError, match=r"100 of them, each of \d+ numbers, take .* GB") as caught:
         evaluate(truth, p, PROBLEM, clusters=owner, calibrator=None)

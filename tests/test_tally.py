@@ -464,7 +464,7 @@ def test_a_value_with_another_part_keeps_the_others_and_forgets_what_it_had_comp
 def test_pairs_are_counted_block_by_block(
     shape: tuple[int, int], weighted: bool, n: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["stakes.tally.read_rows"], "_BLOCK", 16)
+    monkeypatch.setattr(sys.modules["stakes.tally.base"], "_BLOCK", 16)
     rng = np.random.default_rng(n)
     y, decided = rng.integers(0, shape[0], n), rng.integers(0, shape[1], n)
     weights = rng.integers(0, 9, n) / 4 if weighted else None

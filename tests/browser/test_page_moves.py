@@ -63,17 +63,20 @@ def test_a_saving_after_a_move_is_that_of_a_new_evaluation(factors, places, prio
         verdict = credit(Problem(costs, prior=prior, unit=problem.unit, **known)).verdict
         saving = verdict.saving_over_naive
         gap = np.abs(shown - [saving.value, saving.low, saving.high])
-        # Rules, maps and costs are those of a new evaluation; which systems a saving is corrected
-        # for may differ where one is at the border of the contenders.
-        assert gap[0] <= 0.01 * verdict.unaided_cost, stakes
-        assert gap.max() <= 0.035 * verdict.unaided_cost, stakes
+        # Rules, maps and costs are those of a new evaluation; what fitting maps adds to the
+        # uncertainty is carried over, and a saving is corrected by it.
+        assert gap[0] <= 0.03 * verdict.unaided_cost, stakes
+        assert gap.max() <= 0.05 * verdict.unaided_cost, stakes
+        recalibrated = "recalibrated" in page.run("() => stakesPage.result().best.name")
+        told = "carried over from the stakes of the report" in page.text("#verdict-changed")
+        assert told is (recalibrated and "prior" in stakes), stakes
         if "costs" in stakes:
             half = (saving.high - saving.low) / 2
             assert gap.max() <= 0.03 * verdict.unaided_cost, stakes
             assert gap[0] <= max(0.03 * saving.value, 0.06 * half), stakes
         assert "a few percent" not in page.text("body")
         # What to do is the same, unless the saving is within this gap of none.
-        if abs(saving.low) > 0.035 * verdict.unaided_cost:
+        if abs(saving.low) > 0.05 * verdict.unaided_cost:
             assert page.run("() => stakesPage.result().verdict.kind") == verdict.kind, stakes
     assert page.complaints == []
 

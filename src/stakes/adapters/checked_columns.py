@@ -8,9 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
-import pyarrow as pa
+
+from stakes.errors import InputError, extra
+
+with extra("frames", "a frame"):  # before the files of this room that need it, too
+    import narwhals.stable.v2 as nw
+    import pyarrow as pa
 
 from stakes import _check
 from stakes._check import IntArray, Label
@@ -22,7 +26,6 @@ from stakes.adapters.columns import (
     spellings,
 )
 from stakes.adapters.sources import Source, opened
-from stakes.errors import InputError
 from stakes.evaluation import RepeatedColumn, read_cases, repeats_caveat
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, Report

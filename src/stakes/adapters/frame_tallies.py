@@ -8,9 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
+
+from stakes.errors import InputError, extra
+
+with extra("frames", "a frame"):  # before the files of this room that need it, too
+    import narwhals.stable.v2 as nw
 
 from stakes import _check
 from stakes._arithmetic import table_of, weighted_sum
@@ -53,7 +57,6 @@ from stakes.adapters.lazy import (
 )
 from stakes.adapters.sources import Lazy, Source, opened
 from stakes.decide import cheapest_decisions, class_ratios, shift_prior
-from stakes.errors import InputError, extra
 from stakes.evaluation import RULES
 from stakes.problem import Problem
 from stakes.ranking import exact_bins
@@ -504,9 +507,6 @@ class FrameSums:
 #
 # The functions are what `from_frame` of each tally calls; the tallies equal those that
 # constructors make of arrays.
-
-with extra("frames", "a frame"):  # before the files of this room that need it, too
-    import narwhals.stable.v2 as nw
 
 
 _SPREAD = 1e-2  # variance over mean square, below which losses are summed about their mean

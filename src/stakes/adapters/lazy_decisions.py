@@ -7,8 +7,12 @@ from functools import reduce
 from operator import and_
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
+
+from stakes.errors import InputError, extra
+
+with extra("frames", "a frame"):  # before the files of this room that need it, too
+    import narwhals.stable.v2 as nw
 
 from stakes import _check
 from stakes._check import FloatArray
@@ -31,7 +35,6 @@ from stakes.adapters.lazy import (
 from stakes.adapters.sources import Lazy, Source, frame_source
 from stakes.calibration import AffineLogs, CalibrationMap
 from stakes.decide import class_ratios, refuse_limits
-from stakes.errors import InputError, extra
 from stakes.problem import LARGEST, Problem
 from stakes.rows import DECISIONS, POSTERIORS, ROUNDED, UNNORMALISED
 from stakes.rule import Rule
@@ -246,9 +249,6 @@ def softmax(rows: Lazy, groups: Sequence[Sequence[str]]) -> Lazy:
 #
 # A row that `decide` would refuse, such as one with a missing probability, gets a missing
 # decision.
-
-with extra("frames", "a frame"):  # before the files of this room that need it, too
-    import narwhals.stable.v2 as nw
 
 
 DECISION = "decision"

@@ -13,6 +13,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from stakes.errors import InputError, extra
+
+with extra("frames", "a frame"):  # before the files of this room that need it, too
+    import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError, NarwhalsError
+
 from stakes import _check
 from stakes._value import record
 from stakes.adapters.columns import (
@@ -28,14 +34,11 @@ from stakes.adapters.columns import (
     text_name,
 )
 from stakes.adapters.engine_work import Watch, frame_error, frame_errors
-from stakes.errors import InputError, extra
 from stakes.problem import Problem
 from stakes.rows import Predicted
 
 # Columns of pandas that Arrow has no type for, or would hold as something else -------------------
 
-with extra("frames", "a frame"):
-    import narwhals.stable.v2 as nw
 
 # What pandas calls the values of columns that are the same in Arrow, and of categories that are.
 _VALUES = {"string", "empty", "integer", "boolean", "decimal", "floating", "mixed-integer-float"}
@@ -119,8 +122,6 @@ def _kind(values: Any) -> str:
 
 # Frames of Dask: steps of many columns, without its optimizer ------------------------------------
 
-with extra("frames", "a frame"):
-    import narwhals.stable.v2 as nw
 
 Step = tuple[str, tuple[Any, ...]]  # a method of frames, and its arguments
 
@@ -204,9 +205,6 @@ def _done(part: Any, steps: tuple[Step, ...]) -> Any:
 # Only the columns that are needed leave the engine of a lazy frame. Where these exceed the
 # memory limit, only sums over them do.
 
-with extra("frames", "a frame"):
-    import narwhals.stable.v2 as nw
-    from narwhals.exceptions import DuplicateError, NarwhalsError
 
 Lazy = nw.LazyFrame[Any]
 

@@ -509,7 +509,9 @@ def hashed_folds(
     >>> hashed_folds(np.array([0, 0, 0, 1]), 2, hashes)
     array([1, 1, 0, 0])
     """
-    _check.shapes("n, n", codes=codes, hashes=hashes)
+    _check.shapes(
+        "n, n", codes=codes, **({"hashes": hashes} if clusters is None else {"clusters": clusters})
+    )
     stratum, holders = _strata(codes, clusters)
     few = (holders <= _DEALT) | (clusters is not None and hashes.size <= _DEALT)
     dealt = np.flatnonzero(few[stratum])

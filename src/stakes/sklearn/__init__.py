@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _HOME = {
     "BayesDecisionClassifier": "bayes_classifier",
     "evaluate_estimators": "estimator_report",
-    "make_scorer": "scorer",
+    "make_scorer": "estimator_report",
 }
 
 __all__ = ["BayesDecisionClassifier", "evaluate_estimators", "make_scorer"]

@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     from stakes.torch.modules import BayesCost, Evaluation, ExpectedCost, NormalizedCost, ScoreBins
 
 _HOME = {
-    "device_bins": ("BinnedScores", "Scale", "score_bins"),
     "device_cases": ("bayes_decisions", "counts", "loss_moments"),
-    "exact_scores": ("ScoreHull", "score_auc", "score_hull", "score_table"),
+    "device_scores": (
+        *("BinnedScores", "Scale", "score_bins"),
+        *("ScoreHull", "score_auc", "score_hull", "score_table"),
+    ),
     "modules": ("BayesCost", "Evaluation", "ExpectedCost", "NormalizedCost", "ScoreBins"),
 }
 _FILE_OF = {name: file for file, names in _HOME.items() for name in names}

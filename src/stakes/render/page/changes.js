@@ -44,6 +44,7 @@ function limitsOfChange({ best, unaided, inference, prior }) {
   if (best.way === "fixed" && dependsOnStakes(best))
     return ["Decisions made anew for your stakes may cost less: evaluate again with these costs.", ...known];
   return [
+    ...(inference && best.way === "recalibrated" && isOtherPrior(prior) ? [`Approximate: what the fit of the calibration map adds to the uncertainty is carried over from the stakes of the report. In trials that changed the saving by less than 3 %, and an end of its interval by less than 5 %, of what ${unaided.phrase} costs.`] : []),
     ...(isBinned(best) ? [`Approximate: the page has scores in bins, which mostly changes costs by less than 1 % of what ${unaided.phrase} costs.`] : []),
     ...known,
     ...(inference ? [] : [`Intervals, chances and what is added for having chosen the cheapest hold for the stakes of the report only: ${whyUnsure()}. Reset to see them.`]),
