@@ -78,6 +78,7 @@ Of the cheapest system, or of another as in cost["forest"]:
   {", ".join(list(_SYSTEM)[:3])}, {", ".join(list(_SYSTEM)[3:6])},
   {", ".join(list(_SYSTEM)[6:7])}; and less that of --baseline:
   {", ".join(list(_SYSTEM)[7:])}
+  (what it cost on these cases; saving allows for the system's choice on them as well)
 Of its model, or of another as in auc["forest"]:
   {", ".join(_MODEL)}
 Of the report:
