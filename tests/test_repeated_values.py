@@ -214,3 +214,18 @@ def test_independent_rows_are_hardly_ever_said_to_be_alike():
     for _ in range(60):
         n_caveats += len(repeats(report_on(random_frame(rng), replicates=2)))
     assert n_caveats <= 1
+
+
+@pytest.mark.parametrize(
+    "words", [("no", "yes"), ("f", "t"), ("F", "T"), ("false", "true"), ("0", "1"), ("01", "02")]
+)
+def test_labels_that_a_reader_of_csv_takes_for_something_else_are_looked_at_as_they_are(
+    words, tmp_path
+):
+    frame = customers()
+    named = frame.with_columns(y=pl.Series([words[k] for k in frame["y"]]))
+    named.write_csv(tmp_path / "rows.csv")
+    problem = Problem.binary(false_alarm=10, miss=30, classes=words)
+    call: dict[str, Any] = {"y_true": "y", "models": {"m": "p"}, "calibrator": None}
+    read = evaluate_frame(tmp_path / "rows.csv", problem, **call)
+    assert repeats(read) == repeats(evaluate_frame(named, problem, **call)) != []

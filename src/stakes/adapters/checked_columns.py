@@ -533,7 +533,8 @@ def with_repeats(report: Report, source: Source, columns: Columns, problem: Prob
     if not unused:
         return report
     needed = columns.needed(problem)
-    first = source.first([*needed, *unused], _MOST_ROWS)
+    texts = [known.column for known in columns.labels(problem).values()]
+    first = source.first([*needed, *unused], _MOST_ROWS, texts)  # as `rows` reads labels
     encoded = {name: _encoded(first, name, whole=source.is_whole(name)) for name in unused}
     encoded = {name: column for name, column in encoded.items() if _may_repeat(column.codes)}
     if not encoded:

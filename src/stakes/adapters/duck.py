@@ -184,11 +184,12 @@ class FileSource(Source):
 
     # Rows ----------------------------------------------------------------------------------------
 
-    def first(self, columns: Sequence[str], n_rows: int) -> nw.DataFrame[Any]:
-        """Some columns of the first rows of the first file, in memory."""
+    def first(  # noqa: D102
+        self, columns: Sequence[str], n_rows: int, texts: Sequence[str] = ()
+    ) -> nw.DataFrame[Any]:
         with self.engine_errors():  # where the engine tallied the rows, their order did not matter
             self.connection.execute("SET preserve_insertion_order = true")
-        return super().first(columns, n_rows)
+        return super(FileSource, self._read_as(texts)).first(columns, n_rows)
 
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory.

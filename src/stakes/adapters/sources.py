@@ -340,8 +340,10 @@ class Source:
         pairs = ((column, bounds[f"low {column}"], bounds[f"high {column}"]) for column in columns)
         return [column for column, low, high in pairs if low is not None and 0 <= low <= high <= 1]
 
-    def first(self, columns: Sequence[str], n_rows: int) -> nw.DataFrame[Any]:
-        """Some columns of the first rows, in memory."""
+    def first(
+        self, columns: Sequence[str], n_rows: int, texts: Sequence[str] = ()
+    ) -> nw.DataFrame[Any]:
+        """Some columns of the first rows, in memory; files hold the `texts` as they are written."""
         with self.engine_errors():
             # The rows first: frames in memory copy whole columns where these are selected.
             return self.frame.lazy().head(n_rows).select(*dict.fromkeys(columns)).collect()
