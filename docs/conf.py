@@ -156,7 +156,7 @@ def trim_blocks(app: Any, doctree: nodes.document) -> None:
 ON_THE_SITE = {
     r"\]\(tutorials/(\w+)\.py\)": r"](gallery/\1.rst)",
     r"\]\(tutorials\)": "](gallery/index.rst)",
-    r"\]\(\.\./src/stakes/render/schema\.py\)": "](reference/schema.rst)",
+    r"\]\(\.\./src/stakes/render/json\.py\)": "](reference/schema.rst)",
     r"\]\(\.\./src/stakes\)": "](reference/index.rst)",
     r"\]\(\.\./benchmarks/RESULTS\.md": "](benchmarks.md",
     r"\]\(\.\./benchmarks/GPU\.md": "](benchmarks_gpu.md",

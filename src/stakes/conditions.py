@@ -1,7 +1,7 @@
 r"""Operating conditions: what is known about the costs, as a distribution on [0, 1].
 
 The loss of a decision rule depends on the costs through one number only: the cost proportion
-:math:`c = c_{FA} / (c_{FA} + c_{miss})`, or the skew :math:`z = c\pi_0 / (c\pi_0 + (1-c)\pi_1)`,
+:math:`c = c_FA / (c_FA + c_miss)`, or the skew :math:`z = c\pi_0 / (c\pi_0 + (1-c)\pi_1)`,
 which also includes the class shares. `CostProportions` and `Skews` say which of the two a
 distribution is about (hernandez-orallo, section 2.2). Conversion functions turn one into the other,
 and net benefit into expected cost or relative economic value and back.
@@ -50,11 +50,10 @@ __all__ = [
 
 # Distributions on [0, 1], known through their partial moments ------------------------------------
 #
-# Exact expected losses need three things of a distribution: its probability and its partial
-# first and second moments on an interval. All named distributions have them in closed form.
-# Intervals are closed on the left and open on the right, as the pieces of a loss curve are:
-# at the cost proportion c a case of score c gets the negative decision, so that the loss
-# changes at c itself.
+# Exact expected losses need three things of a distribution: its probability and its partial first
+# and second moments on an interval. All named distributions have them in closed form. Intervals
+# are closed on the left and open on the right, as the pieces of a loss curve are: at the cost
+# proportion c a case of score c gets the negative decision, so that the loss changes at c itself.
 
 _LEAST, _GREATEST = 1e-100, 1e100  # exponents of a Beta: their ratios are far from underflow
 _LEAST_MASS = 1e-12  # below this, a difference of distribution functions is rounding
@@ -622,10 +621,10 @@ def _proportions(name: str, values: npt.ArrayLike) -> FloatArray:
 # -------------------------------------------------------------------------------------------------
 # Conditions: what a distribution on [0, 1] is about, cost proportions or skews; conversions.
 #
-# Conversions between the words of several fields work elementwise and come in pairs that undo
-# each other. The cost proportion :math:`c = c_{FA} / (c_{FA} + c_{miss})` is the clinician's
-# threshold probability; the skew also includes the prevalence. Here a false alarm costs c, a
-# miss 1 − c, and a right decision nothing.
+# Conversions between the words of several fields work elementwise and come in pairs that undo each
+# other. The cost proportion c = c_FA / (c_FA + c_miss) is the clinician's threshold
+# probability; the skew also includes the prevalence. Here a false alarm costs c, a miss 1 − c, and
+# a right decision nothing.
 
 
 @record

@@ -265,10 +265,10 @@ def _rate(
 # -------------------------------------------------------------------------------------------------
 # Cost curves: loss over cost proportions or skews, cost over capacity, and decision curves.
 #
-# `over` is `CostProportions` or `Skews`, the class or an instance: it names the axis
-# (Drummond and Holte; hernandez-orallo). A curve does not depend on the distribution of a
-# condition; `expected_loss` does. Decision curves are net benefit over the threshold
-# probability (Vickers and Elkin, 2006).
+# `over` is `CostProportions` or `Skews`, the class or an instance: it names the axis (Drummond and
+# Holte; hernandez-orallo). A curve does not depend on the distribution of a condition;
+# `expected_loss` does. Decision curves are net benefit over the threshold probability (Vickers and
+# Elkin, 2006).
 
 
 def cost_curve(table: ScoreTable, method: Method, over: Condition | type[Condition]) -> Curve:

@@ -78,11 +78,10 @@ __all__ = [
 #
 # All functions take Counts of shape (…, K, M) and carry the leading axes through.
 #
-# Where every case has its own costs, and these are linear in a few terms, sums are enough,
-# too: with :math:`c_{kd}(x) = \sum_t a_{kdt}\, z_t(x)` for a case x, the sums of :math:`z_t`
-# over the cases of each class that get each decision say what these decisions cost under any
-# coefficients a. The first term is the constant 1, so that its sums are the weights of the
-# cases.
+# Where every case has its own costs, and these are linear in a few terms, sums are enough, too:
+# with c_kd(x) = Σ_t a_kdt z_t(x) for a case x, the sums of z_t over the cases of each class
+# that get each decision say what these decisions cost under any coefficients a. The first term is
+# the constant 1, so that its sums are the weights of the cases.
 
 
 def _refuse_mismatch(counts: Counts, problem: Problem) -> None:
@@ -425,13 +424,13 @@ def constant_sums(sums: FloatArray) -> FloatArray:
 
 # Every familiar metric of a table of counts, one formula per function ----------------------------
 #
-# Rows are true classes, columns are decisions; leading axes are carried through. Metrics of
-# one class against the rest have one value for every class: for two classes the last entry,
-# ``[..., 1]``, is the value of the positive class. They need square tables, because a
-# decision that is not a class (abstain, review) has a cost but no recall. Undefined is nan.
+# Rows are true classes, columns are decisions; leading axes are carried through. Metrics of one
+# class against the rest have one value for every class: for two classes the last entry, ``[...,
+# 1]``, is the value of the positive class. They need square tables, because a decision that is not
+# a class (abstain, review) has a cost but no recall. Undefined is nan.
 #
-# For most of these higher is better; `error_rate` and `balanced_error_rate` are expected
-# costs. ferrer-ec, section 3 and appendix C, works out what they imply about costs.
+# For most of these higher is better; `error_rate` and `balanced_error_rate` are expected costs.
+# ferrer-ec, section 3 and appendix C, works out what they imply about costs.
 
 
 def one_vs_rest(counts: Counts) -> Counts:

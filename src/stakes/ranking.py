@@ -992,9 +992,9 @@ def average_precision(table: ScoreTable) -> Numbers:
 
 # Maps from a score table to a score table that keep the order of the cases -----------------------
 #
-# They turn theorems about scores into equations between tables (hernandez-orallo, table 5).
-# Scores without weight are dropped; class labels are kept. A table with leading axes is
-# refused, because each of its tables would need its own scores.
+# They turn theorems about scores into equations between tables (hernandez-orallo, table 5). Scores
+# without weight are dropped; class labels are kept. A table with leading axes is refused, because
+# each of its tables would need its own scores.
 
 
 def evenly_spaced(table: ScoreTable) -> ScoreTable:
@@ -1166,11 +1166,11 @@ def _rescored(table: ScoreTable, scores: FloatArray, weights: FloatArray) -> Sco
 # -------------------------------------------------------------------------------------------------
 # Exact rank statistics of more scores than a table can hold, from tables of ranges of scores.
 #
-# Ranges of scores that do not overlap need no common table: pairs of cases from different
-# ranges are ordered by their ranges, and every vertex of the hull of all scores is a vertex
-# of the hull of its range. Bins that end at every vertex of every range therefore preserve
-# the hull, and with it the best thresholds, Hand's H and the isotonic map. The order within
-# bins contributes a single number to the AUC, which is kept as well.
+# Ranges of scores that do not overlap need no common table: pairs of cases from different ranges
+# are ordered by their ranges, and every vertex of the hull of all scores is a vertex of the hull
+# of its range. Bins that end at every vertex of every range therefore preserve the hull, and with
+# it the best thresholds, Hand's H and the isotonic map. The order within bins contributes a single
+# number to the AUC, which is kept as well.
 
 _EACH = 1 << 10  # distinct scores that a range keeps
 _MOST = 1 << 10  # distinct scores of a bin

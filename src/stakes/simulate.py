@@ -37,21 +37,20 @@ __all__ = [
 
 # Where on a line each decision is taken, and how much of a normal lies there ---------------------
 #
-# Posteriors of gaussian classes are a softmax of *bells* h_k − (x − m_k)² / (2 w_k), and they
-# stay one when they are tempered or biased. Whether one decision is expected to cost more
-# than another, or more by a tie, is the sign of a sum Σ_k t_k e^bell_k(x), that is, of the
-# log ratio
+# Posteriors of gaussian classes are a softmax of *bells* h_k − (x − m_k)² / (2 w_k), and they stay
+# one when they are tempered or biased. Whether one decision is expected to cost more than another,
+# or more by a tie, is the sign of a sum Σ_k t_k e^bell_k(x), that is, of the log ratio
 #
-#     r(x) = log Σ_k t_k⁺ e^bell_k(x)  −  log Σ_k t_k⁻ e^bell_k(x).
+#     r(x) = log Σ_k t_k⁺ e^bell_k(x) − log Σ_k t_k⁻ e^bell_k(x).
 #
-# Within h of a centre c, where the two sums have the weights a_k and b_k and the mean slopes
-# α and β, Jensen's inequality below and e^y − 1 − y ≤ e^|y| − 1 − |y| above give
+# Within h of a centre c, where the two sums have the weights a_k and b_k and the mean slopes α and
+# β, Jensen's inequality below and e^y − 1 − y ≤ e^|y| − 1 − |y| above give
 #
 #     r(x) − r(c)  ≤  |α − β| h + Σ_k a_k (e^y_k − 1 − y_k) + (Σ_k b_k/w_k − min_a 1/w)⁺ h²/2
 #
-# with y_k = h |slope_k − α|. A cell in which no r that matters can change its sign is
-# decided; the others are split until they are too small to hold any probability. No region is
-# missed for being narrow.
+# with y_k = h |slope_k − α|. A cell in which no r that matters can change its sign is decided; the
+# others are split until they are too small to hold any probability. No region is missed for being
+# narrow.
 
 _CELLS = 1024  # to begin with; any number gives the same answer
 _PARTS = 8  # of an open cell; likewise

@@ -53,12 +53,12 @@ __all__ = [
 # The seven threshold-choice methods (hernandez-orallo, tables 3 and 6) ---------------------------
 #
 # A threshold is set on scores, on rates (shares of cases) or on the convex hull; it is fixed,
-# drawn uniformly, or driven by the operating condition. In all methods every case has a place
-# on a scale and gets the positive decision if that place lies above the threshold. On the
-# scale of scores the place is the score. On the scale of rates the cases of one score are
-# spread evenly over the share of cases that they make up, counted from the lowest score; a
-# rate that falls among them is realised by interpolation, so that ties and class weights need
-# no special treatment. On the hull the place is the share of positives in the segment.
+# drawn uniformly, or driven by the operating condition. In all methods every case has a place on a
+# scale and gets the positive decision if that place lies above the threshold. On the scale of
+# scores the place is the score. On the scale of rates the cases of one score are spread evenly
+# over the share of cases that they make up, counted from the lowest score; a rate that falls among
+# them is realised by interpolation, so that ties and class weights need no special treatment. On
+# the hull the place is the share of positives in the segment.
 
 # Weights (..., B, 2) of a block of scores; losses of a negative and of a positive case there.
 CaseLosses: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]

@@ -239,7 +239,8 @@ def require(name: str, value: object, kind: type, remedy: str = "") -> None:
         evidence = _cut(f"the class {value.__name__}")
         if not is_contract and issubclass(value, kind) and _needs_nothing(value):
             remedy = f"Write {value.__name__}()."
-    wanted = known if known.endswith("s") else f"{'an' if known[0] in 'AEIOU' else 'a'} {known}"
+    is_plural = known.endswith("s") and not known.endswith("is")  # an axis is one
+    wanted = known if is_plural else f"{'an' if known[0] in 'AEIOU' else 'a'} {known}"
     raise InputError(f"{name} must be {wanted}; got {evidence}. {remedy}", argument=name)
 
 

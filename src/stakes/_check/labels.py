@@ -33,9 +33,8 @@ from stakes.errors import InputError
 
 # Columns of labels as codes, without sorting all rows --------------------------------------------
 #
-# Categories and dictionaries are read as their library stores them. Integers within a narrow
-# range need no search. Texts are looked up among known labels by a hash, and then compared in
-# full.
+# Categories and dictionaries are read as their library stores them. Integers within a narrow range
+# need no search. Texts are looked up among known labels by a hash, and then compared in full.
 
 _NARROW = 1 << 16  # range of integers up to which a table of all of them is made
 _BLOCK = 1 << 13  # texts at a time, so that their words stay in the cache

@@ -23,8 +23,7 @@ from stakes.tally import Labelled
 
 # Labels as text: what a column may hold, how labels are spelled, and rows as codes ---------------
 #
-# Labels of files and of lazy frames are compared as text, and every row must have a known
-# label.
+# Labels of files and of lazy frames are compared as text, and every row must have a known label.
 
 
 @record

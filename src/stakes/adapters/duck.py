@@ -48,8 +48,8 @@ from stakes.problem import Problem
 # Relations of DuckDB: their types, also inferred from texts, and their rows as blocks of
 # Arrow.
 #
-# CSV files hold nothing but text, JSON no times. All texts of a column decide together what
-# they are meant as, so that neither the order of the rows nor a sample of them matters.
+# CSV files hold nothing but text, JSON no times. All texts of a column decide together what they
+# are meant as, so that neither the order of the rows nor a sample of them matters.
 
 _DATE, _TIME = r"\d{4}-\d\d-\d\d", r"([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,6}0*)?)?"
 _NANOSECONDS = _TIME.replace("{1,6}", "{1,9}")
@@ -126,9 +126,8 @@ def arrow_blocks(rows: Any, size: int) -> Generator[Any, None, None]:
 
 # Columns of files, read by DuckDB, which runs inside this process --------------------------------
 #
-# Labels in files are compared as text: a column of the integers 0 and 1 matches the classes 0
-# and 1, but also "0" and "1". Only the columns that are needed leave the engine, block by
-# block.
+# Labels in files are compared as text: a column of the integers 0 and 1 matches the classes 0 and
+# 1, but also "0" and "1". Only the columns that are needed leave the engine, block by block.
 
 _BLOCK = 1 << 16  # rows at a time: a few columns of 8 bytes then fit into the cache
 _LEAST_MEMORY = 256 << 20  # DuckDB fails on simple queries with less

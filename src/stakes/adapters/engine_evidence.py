@@ -372,9 +372,9 @@ def _below(end: float) -> float:
 # The evidence of a report from a lazy frame: its engine makes the tallies, and only they
 # leave it.
 #
-# The numbers are those that `stakes.evaluation.tally_rows` computes from arrays. Score tables
-# of two classes may be in bins; measures of ranks then have an error, which is bounded, and
-# zero where every bin holds a single score. Counts, costs and proper scores are exact.
+# The numbers are those that `stakes.evaluation.tally_rows` computes from arrays. Score tables of
+# two classes may be in bins; measures of ranks then have an error, which is bounded, and zero
+# where every bin holds a single score. Counts, costs and proper scores are exact.
 
 
 def tallied_evidence(

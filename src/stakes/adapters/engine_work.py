@@ -17,9 +17,9 @@ from stakes.errors import InputError
 # Errors of engines as errors of the input: what the rows of a frame or of files did not
 # allow.
 #
-# Only what an engine itself raises is translated: exceptions that its package defines, and
-# those of the operating system about files. Mistakes of this library, and errors of functions
-# that a caller has put into a query, pass through as they are.
+# Only what an engine itself raises is translated: exceptions that its package defines, and those
+# of the operating system about files. Mistakes of this library, and errors of functions that a
+# caller has put into a query, pass through as they are.
 
 # Packages of engines; a few name their exceptions after a module of their own.
 _PACKAGES = {"polars", "duckdb", "_duckdb", "pyarrow", "pandas", "dask", "pyspark", "py4j"}

@@ -81,8 +81,8 @@ from stakes.tally import (
 # Scores of two classes from a stream of rows: sorted and exact, or in bins, with sums of
 # losses.
 #
-# There is one pass over blocks of arrays; `stakes.tally.binned_scores` describes what is kept
-# of them where ranks must be exact.
+# There is one pass over blocks of arrays; `stakes.tally.binned_scores` describes what is kept of
+# them where ranks must be exact.
 
 _BLOCK = 1 << 20  # rows at a time
 _KINDS = {"double": "float64", "float": "float32"}  # types whose names differ in Arrow and numpy

@@ -38,9 +38,9 @@ from stakes.tally import Bins, BitGrid, Labelled
 
 # Expressions of the columns of a row that engines compute, and sums by groups of rows ------------
 #
-# Expressions give what `stakes.decide` and `stakes.scoring` give for arrays. Longer ones are
-# built in steps, as columns of the frame, because an engine would otherwise compute common
-# parts repeatedly.
+# Expressions give what `stakes.decide` and `stakes.scoring` give for arrays. Longer ones are built
+# in steps, as columns of the frame, because an engine would otherwise compute common parts
+# repeatedly.
 
 Arrays = dict[str, Any]  # arrays, and columns of groups as their library has them
 
@@ -312,8 +312,8 @@ def _packed(pack: Mapping[str, int]) -> nw.Expr:
 
 # Predictions in a lazy frame: the needed columns, checked by the engine --------------------------
 #
-# The frame may belong to any engine that narwhals supports. Only sums leave it, and a bad
-# entry where a message shows one.
+# The frame may belong to any engine that narwhals supports. Only sums leave it, and a bad entry
+# where a message shows one.
 
 # Columns of a prepared frame.
 TRUTH, WEIGHT, CLUSTER, FOLD = "truth", "weight", "cluster", "fold"
@@ -627,9 +627,9 @@ def _off_sum(name: str, answers: Mapping[str, Any], place: int) -> tuple[int, fl
 # engine.
 #
 # The bins are those of `stakes.tally.binned_scores`. They use only comparisons, differences,
-# products and floor, whose results are the same in every engine that follows IEEE 754. Each
-# side of the grid has 33 runs of 1,024 bins: the first run begins at distance 0, and each
-# later run is an octave, from the end of the run before to twice that distance.
+# products and floor, whose results are the same in every engine that follows IEEE 754. Each side
+# of the grid has 33 runs of 1,024 bins: the first run begins at distance 0, and each later run is
+# an octave, from the end of the run before to twice that distance.
 
 _STEPS = (16, 8, 4, 2, 1)  # octaves to divide by: a binary search over 32 octaves
 _BELOW, _AT = "_below", "_at"  # temporary columns

@@ -41,8 +41,8 @@ from stakes.rule import Rule
 
 # Calibration maps as expressions of columns, which engines compute row by row --------------------
 #
-# Maps are distinguished by their `kind`, as in JSON. Those of more than two classes are built
-# in steps, as columns of the frame, because an engine would otherwise compute common parts
+# Maps are distinguished by their `kind`, as in JSON. Those of more than two classes are built in
+# steps, as columns of the frame, because an engine would otherwise compute common parts
 # repeatedly.
 
 MOST_STEPS = 2000  # most comparisons in an expression that goes to the engine

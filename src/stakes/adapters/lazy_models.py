@@ -76,12 +76,11 @@ from stakes.thresholds import StakesTable, weighed
 
 # Rows whose costs differ from case to case, pooled by their engine -------------------------------
 #
-# The engine decides every row by its own costs. What leaves it are groups of rows of one
-# class with the same decisions and nearly the same costs. Costs are linear in a few terms,
-# and rows whose terms share a bin form a group, which keeps their number, the sum of their
-# weights and of each term. Sums are therefore exact. Intervals ignore the spread within a
-# group, which is zero where its rows are equal, and less than a thousandth of the cost in the
-# finest bins.
+# The engine decides every row by its own costs. What leaves it are groups of rows of one class
+# with the same decisions and nearly the same costs. Costs are linear in a few terms, and rows
+# whose terms share a bin form a group, which keeps their number, the sum of their weights and of
+# each term. Sums are therefore exact. Intervals ignore the spread within a group, which is zero
+# where its rows are equal, and less than a thousandth of the cost in the finest bins.
 
 BLIND, PERFECT, SQUARES = "blind", "perfect", "squares"
 WIDTHS = (0, 4, 7)  # 2**width bins are merged into one; wider ones where groups are too many

@@ -86,8 +86,8 @@ from stakes.tally import ScoreTable
 # -------------------------------------------------------------------------------------------------
 # Newton's method on sums: affine maps of log-posteriors, fitted to rows inside their engine.
 #
-# Each step is one pass over the rows, or several where there are very many parameters. The
-# engine sums the derivatives of the log loss, for the maps of all sets of folds at once.
+# Each step is one pass over the rows, or several where there are very many parameters. The engine
+# sums the derivatives of the log loss, for the maps of all sets of folds at once.
 
 FITTING = Affine, Temperature, VectorScaling, FullAffine  # calibrators that are fitted here
 MOST_SUMS = 1000  # sums in one pass; their number grows with the square of the parameters
@@ -323,9 +323,9 @@ def _in_order(arrays: Arrays) -> Arrays:
 # -------------------------------------------------------------------------------------------------
 # Maps of posteriors of more than two classes, fitted out of fold to rows inside their engine.
 #
-# Maps are affine on log-posteriors, and Newton's method fits them (`newton_sums`). Where a
-# calibrator chooses among several candidates, each is also fitted without every pair of
-# folds. Its log loss on the folds that a fit left out decides.
+# Maps are affine on log-posteriors, and Newton's method fits them (`Newton`). Where a
+# calibrator chooses among several candidates, each is also fitted without every pair of folds. Its
+# log loss on the folds that a fit left out decides.
 
 _DEPTH = "depth"
 
@@ -479,11 +479,11 @@ def _without(folds: set[int]) -> BoolArray:
 # -------------------------------------------------------------------------------------------------
 # Maps and thresholds fitted out of fold to rows that stay in their engine, for two classes.
 #
-# The engine pools the rows by score, class and fold, where the fold comes from a key of each
-# row. A calibrator is fitted to these weighted cells, or a threshold tuned on them, with the
-# same result as from the rows. Decisions by score and fold go back to the engine as an
-# expression. Where every row has its own costs, recalibrated posteriors go back instead, or
-# the maps of the folds as formulas.
+# The engine pools the rows by score, class and fold, where the fold comes from a key of each row.
+# A calibrator is fitted to these weighted cells, or a threshold tuned on them, with the same
+# result as from the rows. Decisions by score and fold go back to the engine as an expression.
+# Where every row has its own costs, recalibrated posteriors go back instead, or the maps of the
+# folds as formulas.
 
 _BYTES = 64  # bytes of memory that a cell takes while it is read
 

@@ -202,8 +202,8 @@ def _done(part: Any, steps: tuple[Step, ...]) -> Any:
 # -------------------------------------------------------------------------------------------------
 # Rows with named columns, wherever they are: frames in memory, lazy frames, relations, files.
 #
-# Only the columns that are needed leave the engine of a lazy frame. Where these exceed the
-# memory limit, only sums over them do.
+# Only the columns that are needed leave the engine of a lazy frame. Where these exceed the memory
+# limit, only sums over them do.
 
 
 Lazy = nw.LazyFrame[Any]

@@ -34,13 +34,13 @@ from stakes.tally import Counts
 
 # How often a metric ranks two classifiers in the wrong order, by simulation ----------------------
 #
-# Utilities, a class share and two classifiers are drawn; the utilities and the metric say
-# which classifier is better; the disagreements are counted (dyrland, section 4.2). All
-# metrics see the same draws. `exact_misranking` computes the value for metrics that are
-# linear at each class share.
+# Utilities, a class share and two classifiers are drawn; the utilities and the metric say which
+# classifier is better; the disagreements are counted (dyrland, section 4.2). All metrics see the
+# same draws. `exact_misranking` computes the value for metrics that are linear at each class
+# share.
 #
-# A sampler is any callable; those here also have the densities that an exact value needs. The
-# two settings of dyrland, section 4.2, are `uniform_setting` and `gaussian_setting`.
+# A sampler is any callable; those here also have the densities that an exact value needs. The two
+# settings of dyrland, section 4.2, are `uniform_setting` and `gaussian_setting`.
 
 #: ``(rng, n)`` → utility matrices (n, 2, 2), rows classes.
 UtilitySampler = Callable[["np.random.Generator", int], FloatArray]
@@ -601,15 +601,14 @@ def _worth(utilities: FloatArray, moved: FloatArray) -> FloatArray:
 # -------------------------------------------------------------------------------------------------
 # The exact share of wrongly ranked pairs, for metrics that are linear at each class share.
 #
-# Let :math:`d_0, d_1` be the differences of two classifiers in their rates of right
-# decisions. The utilities prefer the second classifier when :math:`u_0 d_0 + u_1 d_1 > 0`,
-# with :math:`u = (a \pi_0, b \pi_1)` and the gains a, b of being right; a linear metric does
-# when :math:`v_0 d_0 + v_1 d_1 > 0`. Both differences are symmetric about zero. The
-# probability that the two disagree therefore depends only on the directions of u and v,
-# through the distribution function G of the ratio of the gaps :math:`|d_1|/|d_0|`. If a
-# direction has the position
+# Let d_0, d_1 be the differences of two classifiers in their rates of right decisions. The
+# utilities prefer the second classifier when u_0 d_0 + u_1 d_1 > 0, with
+# u = (a π_0, b π_1) and the gains a, b of being right; a linear metric does when
+# v_0 d_0 + v_1 d_1 > 0. Both differences are symmetric about zero. The probability that
+# the two disagree therefore depends only on the directions of u and v, through the distribution
+# function G of the ratio of the gaps |d_1|/|d_0|. If a direction has the position
 #
-# .. math:: T(v) = \tfrac12 (1 - G(v_0/v_1)) \text{ in the first quadrant, and so on,}
+#     T(v) = (1 − G(v_0/v_1)) / 2 in the first quadrant, and so on,
 #
 # on a circle of circumference 2, this probability is the distance between T(u) and T(v). What
 # remains is an integral over the cost proportion and the class share, which is smooth between
@@ -791,10 +790,9 @@ def _linear_weights(metric: Metric, share: FloatArray) -> FloatArray | None:
 
 # How likely a metric is to pick the wrong one of your models, given what you do not know ---------
 #
-# Two things are unknown: the costs, for which there is a list or a sampler of plausible
-# problems, and the true tables of the models, for which there are replicates. A metric picks
-# a model on the observed tables; the pick is judged by each plausible pair of costs and
-# tables.
+# Two things are unknown: the costs, for which there is a list or a sampler of plausible problems,
+# and the true tables of the models, for which there are replicates. A metric picks a model on the
+# observed tables; the pick is judged by each plausible pair of costs and tables.
 
 #: ``(rng, n)`` → n plausible problems.
 ProblemSampler = Callable[["np.random.Generator", int], Sequence[Problem]]

@@ -33,10 +33,10 @@ from stakes.tally import Counts, ScoreTable
 # -------------------------------------------------------------------------------------------------
 # Which of the five properties of a suitable multi-class metric hold (itai-katz, section 3.1).
 #
-# A suitable metric (1) lies between −1 and 1, (2) does not depend on the order of the
-# classes, (3) does not change when truth and decisions change places, (4) is one for a
-# perfect fit, and (5) only for a perfect fit. One that lacks (5), but is one only where
-# relabelling the decisions makes the fit perfect, is semi-suitable.
+# A suitable metric (1) lies between −1 and 1, (2) does not depend on the order of the classes, (3)
+# does not change when truth and decisions change places, (4) is one for a perfect fit, and (5)
+# only for a perfect fit. One that lacks (5), but is one only where relabelling the decisions makes
+# the fit perfect, is semi-suitable.
 
 _ROUNDING = 1e-9  # rounding errors of roots and determinants of counts
 _RANDOM = 2000  # random tables of each kind
@@ -692,14 +692,12 @@ def disagreement(
 # -------------------------------------------------------------------------------------------------
 # The costs that a metric implies: those for which its best threshold would be the right one.
 #
-# To choose a threshold, or to let a metric choose it, is to choose costs. There are two
-# readings:
+# To choose a threshold, or to let a metric choose it, is to choose costs. There are two readings:
 #
-# - *Bayes*: if the scores are calibrated, the threshold is right for one cost proportion,
-# which is   the threshold itself on the scale of probabilities (ferrer-ec, section 4.1). -
-# *empirical*: on these data the threshold is the cheapest for an interval of cost
-# proportions,   given by the two segments of the ROC hull that meet there; for none if it is
-# below the hull.
+# - *Bayes*: if the scores are calibrated, the threshold is right for one cost proportion, which is
+#   the threshold itself on the scale of probabilities (ferrer-ec, section 4.1).
+# - *empirical*: on these data the threshold is the cheapest for an interval of cost proportions,
+#   given by the two segments of the ROC hull that meet there; for none if it is below the hull.
 #
 # Cost proportions c, cost ratios (1 − c)/c (what a miss costs, in false alarms) and skews are
 # three ways to write the same quantity.

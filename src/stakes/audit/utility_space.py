@@ -244,16 +244,15 @@ def picked(goodness: FloatArray) -> BoolArray:
 # -------------------------------------------------------------------------------------------------
 # The space of binary utility matrices: a hexagon of two coordinates, and distributions on it.
 #
-# Once the best utility is 1 and the worst is 0, two numbers are left (dyrland, eq 13 and
-# figure 1):
+# Once the best utility is 1 and the worst is 0, two numbers are left (dyrland, eq 13 and figure
+# 1):
 #
-# - x says whether being right about the second class (x > 0) or the first (x < 0) is worth
-# more; - y says whether being wrong about the second class (y > 0) or the first (y < 0) hurts
-# less.
+# - x says whether being right about the second class (x > 0) or the first (x < 0) is worth more;
+# - y says whether being wrong about the second class (y > 0) or the first (y < 0) hurts less.
 #
-# Rows are classes and columns decisions here; dyrland prints the transpose. The coordinates
-# are for pictures: distances have no meaning, and a mean of points is not the point of the
-# mean utilities.
+# Rows are classes and columns decisions here; dyrland prints the transpose. The coordinates are
+# for pictures: distances have no meaning, and a mean of points is not the point of the mean
+# utilities.
 
 #: Corners of the admissible set abs(x), abs(y), abs(y - x) ≤ 1, anticlockwise from (1, 0).
 HEXAGON: FloatArray = frozen(
@@ -554,13 +553,13 @@ def _unit_interval_rule() -> tuple[FloatArray, FloatArray]:
 
 # Whether a metric is a utility in disguise -------------------------------------------------------
 #
-# A metric complies with decision theory when it ranks tables as some fixed utility matrix
-# does (dyrland, eq 17): moving cases from one decision to another is then an improvement
-# everywhere or nowhere. The test computes the gradient of the metric, in the space of tables,
-# at many tables of many class shares. If all gradients have the same direction, it gives the
-# utilities, and the metric must also rank pairs of distant tables as these do. If two
-# directions differ, some change is an improvement at one table and a deterioration at the
-# other. Such a change is the witness, and it is checked by evaluating the metric itself.
+# A metric complies with decision theory when it ranks tables as some fixed utility matrix does
+# (dyrland, eq 17): moving cases from one decision to another is then an improvement everywhere or
+# nowhere. The test computes the gradient of the metric, in the space of tables, at many tables of
+# many class shares. If all gradients have the same direction, it gives the utilities, and the
+# metric must also rank pairs of distant tables as these do. If two directions differ, some change
+# is an improvement at one table and a deterioration at the other. Such a change is the witness,
+# and it is checked by evaluating the metric itself.
 
 _TABLES = 200  # at which the gradient of the metric is computed
 _MOST_CELLS = 400  # of a table: a GiB for its changes at all tables

@@ -472,10 +472,10 @@ def _along(axes: FloatArray, objective: Objective) -> Objective:
 
 # Affine maps on the scale of logarithms: logistic regression of the class on one score -----------
 #
-# `Affine` takes posteriors and works on their logarithms; `Logistic` and `Platt` take real
-# scores as they are, such as log-likelihood ratios or the margins of a support vector
-# machine. `BetaMap` takes both log q and log(1 − q) of a posterior q. `Temperature` divides
-# the logarithms of the posteriors of any number of classes by one number.
+# `Affine` takes posteriors and works on their logarithms; `Logistic` and `Platt` take real scores
+# as they are, such as log-likelihood ratios or the margins of a support vector machine. `BetaMap`
+# takes both log q and log(1 − q) of a posterior q. `Temperature` divides the logarithms of the
+# posteriors of any number of classes by one number.
 
 _ROUNDING = 1e-12  # relative difference of logarithms that is only rounding
 _FLAT = 1e-14  # slope at uniform posteriors, in standard deviations, that is only rounding

@@ -21,9 +21,9 @@ from stakes.scoring import class_labels, column_classes, n_columns, shape_of
 
 # Fitted maps from scores to posteriors, which can be stored as JSON ------------------------------
 #
-# A map holds only numbers and labels, so that it can be shipped as JSON and never as a
-# pickle. Fields that are read from JSON are checked against the rules of their map, each with
-# its own message.
+# A map holds only numbers and labels, so that it can be shipped as JSON and never as a pickle.
+# Fields that are read from JSON are checked against the rules of their map, each with its own
+# message.
 
 _FORMAT = "stakes.calibration"
 _VERSION = 1

@@ -13,29 +13,27 @@ from stakes._check import BoolArray, FloatArray, IntArray, shapes
 #
 # The losses are log losses of forecasts that are affine in the parameters on the scale of
 # logarithms. Along a step that changes no log-odds of two classes by more than r, second
-# derivatives then change by a factor of :math:`e^r` at most (Bach, 2010). Two things follow.
+# derivatives then change by a factor of e^r at most (Bach, 2010). Two things follow.
 #
-# - *Every step can be made to gain.* The share :math:`\log(1+r)/r` of a Newton step lowers
-# the loss   by at least :math:`\lambda^2 ((1+r)\log(1+r) - r)/r^2`, with :math:`\lambda^2`
-# minus the slope of   the loss along the step. The full step is tried first, then quarters of
-# it, until one gains as   much. - *The Newton step shows whether there is an optimum.* Where
-# the classes are separable, except for   ties, there is none: let d be a direction in which
-# the log-odds of no true class against another   fall, and some rise. The equation of the
-# Newton step, multiplied by d, says that the changes of   log-odds, each times a probability,
-# have the mean 1. A step that changes all of them by less   therefore proves that there is no
-# such direction.
+# - *Every step can be made to gain.* The share log(1+r)/r of a Newton step lowers the loss by at
+#   least λ^2 ((1+r)log(1+r) - r)/r^2, with λ^2 minus the slope of the loss along the step. The
+#   full step is tried first, then quarters of it, until one gains as much.
+# - *The Newton step shows whether there is an optimum.* Where the classes are separable, except
+#   for ties, there is none: let d be a direction in which the log-odds of no true class against
+#   another fall, and some rise. The equation of the Newton step, multiplied by d, says that the
+#   changes of log-odds, each times a probability, have the mean 1. A step that changes all of them
+#   by less therefore proves that there is no such direction.
 #
-# A fit without an optimum does not converge. The parameters returned then minimise the mean
-# log loss plus `RIDGE` / 2 times the squared slopes, measured in standard deviations of their
+# A fit without an optimum does not converge. The parameters returned then minimise the mean log
+# loss plus `RIDGE` / 2 times the squared slopes, measured in standard deviations of their
 # features. Since constant forecasts lose at most log K for K classes, no slope exceeds
-# :math:`\sqrt{2 \log K / \text{RIDGE}}` of these units, 1177 for two classes.
+# √(2 log K / RIDGE) of these units, 1177 for two classes.
 #
-# Steps are computed by conjugate gradients, which need only products of the second
-# derivatives with vectors, and the inverse of their diagonal blocks. Features may be
-# collinear, as the logarithms of q and 1 − q are when q takes two values, so that some
-# directions change no forecast. The fits move only along *broad axes*, the directions in
-# which forecasts change; among all best parameters they find the smallest, each measured in
-# standard deviations of its feature.
+# Steps are computed by conjugate gradients, which need only products of the second derivatives
+# with vectors, and the inverse of their diagonal blocks. Features may be collinear, as the
+# logarithms of q and 1 − q are when q takes two values, so that some directions change no
+# forecast. The fits move only along *broad axes*, the directions in which forecasts change; among
+# all best parameters they find the smallest, each measured in standard deviations of its feature.
 
 RIDGE = 1e-6  # weight of half the squared slopes in a bounded fit
 NEAR = 0.5  # largest change of log-odds by a Newton step that proves an optimum; theory allows 1

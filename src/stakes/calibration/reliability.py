@@ -523,20 +523,19 @@ def finite_log_odds(table: ScoreTable) -> FloatArray:
 
 # Calibration errors: of bins, and from a smooth curve --------------------------------------------
 #
-# Of bins: the scores are one table or several: P(positive class) of a `ScoreTable`, the top
-# label (`top_label_table`), or each class against the rest (`class_tables`). The bins are a
-# value from `stakes.scoring` (`EqualWidth`, `EqualMass`, …). The norm is the order of a power
-# mean. The error depends on the bins and is biased upwards: calibrated scores show an error
-# too, the larger the fewer cases there are in a bin. `decompose` needs no bins but has the
-# same bias; `decompose_by_cross_calibration` estimates miscalibration out of sample.
+# Of bins: the scores are one table or several: P(positive class) of a `ScoreTable`, the top label
+# (`top_label_table`), or each class against the rest (`class_tables`). The bins are a value from
+# `stakes.scoring` (`EqualWidth`, `EqualMass`, …). The norm is the order of a power mean. The error
+# depends on the bins and is biased upwards: calibrated scores show an error too, the larger the
+# fewer cases there are in a bin. `decompose` needs no bins but has the same bias;
+# `decompose_by_cross_calibration` estimates miscalibration out of sample.
 #
-# From a curve: ICI, E50, E90 and Emax say how far the scores lie from it. The curve is
-# Cleveland's lowess (1979) of the class on the score: local straight lines with tricube
-# weights over the nearest two thirds of the cases, without robustness iterations. It is what
-# R's ``lowess(p, y, iter = 0)`` draws and what ``rms::val.prob`` takes its Eavg, E90 and Emax
-# from; Austin and Steyerberg (2019) name the mean ICI and the median E50. As in R, the curve
-# is computed at scores that are about a hundredth of their range apart and is linear between
-# them.
+# From a curve: ICI, E50, E90 and Emax say how far the scores lie from it. The curve is Cleveland's
+# lowess (1979) of the class on the score: local straight lines with tricube weights over the
+# nearest two thirds of the cases, without robustness iterations. It is what R's ``lowess(p, y,
+# iter = 0)`` draws and what ``rms::val.prob`` takes its Eavg, E90 and Emax from; Austin and
+# Steyerberg (2019) name the mean ICI and the median E50. As in R, the curve is computed at scores
+# that are about a hundredth of their range apart and is linear between them.
 
 _SPAN = 2 / 3  # share of the cases in each local fit, the default of R's lowess
 _APART = 0.01  # distance of local fits, relative to the range of scores, as in R
@@ -835,16 +834,15 @@ def _quantiles(values: FloatArray, mass: FloatArray, shares: FloatArray) -> Floa
 
 # Decomposition of a mean score into miscalibration, discrimination and uncertainty ---------------
 #
-# .. math:: S = \underbrace{(S - S_{recal})}_{MCB} - \underbrace{(S_{prior} -
-# S_{recal})}_{DSC}           + \underbrace{S_{prior}}_{UNC}
+#     S = (S − S_recal) [MCB] − (S_prior − S_recal) [DSC] + S_prior [UNC]
 #
-# :math:`S_{recal}` is the score after recalibration and :math:`S_{prior}` that of the prior-
-# only system. For two classes the recalibration is isotonic regression (CORP; Dimitriadis,
-# Gneiting and Jordan, 2021), which is the best non-decreasing map for every proper score at
-# once. For many classes it is any calibrator, held out or cross-validated.
+# S_recal is the score after recalibration and S_prior that of the prior-only system. For two
+# classes the recalibration is isotonic regression (CORP; Dimitriadis, Gneiting and Jordan, 2021),
+# which is the best non-decreasing map for every proper score at once. For many classes it is any
+# calibrator, held out or cross-validated.
 #
-# In the unit of a problem, the calibration loss is what Bayes decisions cost with the
-# posteriors as they are, minus what they cost after recalibration (ferrer-ec, section 2.3).
+# In the unit of a problem, the calibration loss is what Bayes decisions cost with the posteriors
+# as they are, minus what they cost after recalibration (ferrer-ec, section 2.3).
 
 
 @record

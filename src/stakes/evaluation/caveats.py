@@ -404,7 +404,7 @@ def _unequal_clusters(sample: JointSample) -> Iterator[Caveat]:
 
 
 def _groups_of_clusters(sample: JointSample) -> Iterator[Caveat]:
-    """A caveat where intervals go by random groups of clusters; see `cluster_groups`."""
+    """A caveat where intervals go by random groups of clusters; see `groups_of_clusters`."""
     groups, n_clusters = len(sample.joint.weights), len(sample.masses_of_clusters)
     if groups < n_clusters:
         spread = number(100 / sqrt(2 * groups), 1)  # of the root of a variance of so many terms

@@ -496,8 +496,8 @@ def clear_order(
 
 # Evidence: the tallies from which a report is made, wherever the rows are ------------------------
 #
-# `evaluate` makes it from arrays, an engine from files that do not fit into memory.
-# Everything after that reads tallies only.
+# `evaluate` makes it from arrays, an engine from files that do not fit into memory. Everything
+# after that reads tallies only.
 
 RULES = (LogLoss(), Brier())  # the proper scoring rules whose losses `ModelTallies` holds
 
@@ -860,8 +860,8 @@ class Evidence:
 # Models that were fitted once for each fold of a cross-validation, and how much their fits
 # differ.
 #
-# The cases are decided by the fits that have not seen them. What the others decide about them
-# is only used to see how much the cost depends on which cases a model was fitted to.
+# The cases are decided by the fits that have not seen them. What the others decide about them is
+# only used to see how much the cost depends on which cases a model was fitted to.
 
 _UNFITTED = (AS_DECIDED, BAYES, MOVED)  # rules that fit nothing to what the folds predict
 

@@ -229,12 +229,11 @@ def rules_by_system(rules: Iterable[DecisionRule], problem: Problem) -> dict[str
 # on.
 #
 # All models and all rules of an evaluation share one set of partitions. Equal predictions
-# therefore have equal results, and no difference between models is due to the luck of the
-# folds.
+# therefore have equal results, and no difference between models is due to the luck of the folds.
 #
-# The fold of a case follows from its key, else from a hash: of its cluster, or of all that
-# the report reads of the case and of its number among equal cases. The order of the rows
-# never matters.
+# The fold of a case follows from its key, else from a hash: of its cluster, or of all that the
+# report reads of the case and of its number among equal cases. The order of the rows never
+# matters.
 
 _FOLDS = KEY_FOLDS = 5
 _PRIME, _FACTOR = 2**31 - 1, 48_271  # of Lehmer's generator

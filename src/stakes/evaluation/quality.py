@@ -35,10 +35,9 @@ from stakes.thresholds import Optimal, RateDriven, ScoreDriven, ScoreFixed, expe
 # What miscalibration costs where there is no calibrator: the regret in hindsight, less its
 # bias.
 #
-# Thresholds that are the best for the same cases are overfitted: even calibrated scores would
-# seem to lose something against them. A simulation measures how much. Classes are drawn from
-# posteriors that were recalibrated by a line in the log-odds, and decisions are made by these
-# posteriors.
+# Thresholds that are the best for the same cases are overfitted: even calibrated scores would seem
+# to lose something against them. A simulation measures how much. Classes are drawn from posteriors
+# that were recalibrated by a line in the log-odds, and decisions are made by these posteriors.
 
 _BLOCK = 1 << 14  # numbers in a block of replicates: temporary arrays stay in the cache
 _FEW = 32  # cases of one score up to which comparing uniform numbers beats binomial draws

@@ -37,8 +37,6 @@ from stakes.report import (
 # -------------------------------------------------------------------------------------------------
 # The rule of a system in words that can be followed: its decisions, and where they change.
 
-_CORRECTED = "the corrected probability, as report.rule() and --rule-out do"
-
 
 def rule_in_words(system: System, problem: Problem) -> str:
     """How a system decides, with cuts of what its model gives wherever there are some.
@@ -73,12 +71,13 @@ def _cuts(system: System) -> str:
     """The decisions between the cuts, and of what these are cuts."""
     corrects = system.rule in (MOVED, RECALIBRATED)
     taken = system.taken
+    by_corrected = f"by the corrected probability, as report.rule({system.name!r}) does"
     if not taken:
-        return f"by {_CORRECTED}" if corrects else ""
+        return by_corrected if corrects else ""
     if len(taken) == 1:
         return f"always {taken[0][0]}"
     if not system.on_own_column:
-        return f"by {_CORRECTED}: {_listed(system, '')}"
+        return f"{by_corrected}: {_listed(system, '')}"
     if not corrects:
         return _listed(system, "")
     ends = [high for _, high in taken[:-1]]  # a decision that no score receives has no cut

@@ -58,9 +58,9 @@ from stakes.tally import CellTally, Counts, JointCounts, LossMoments, ScoreTable
 # -------------------------------------------------------------------------------------------------
 # Standard errors by formula: expected cost, normalised cost and rates, by the delta method.
 #
-# The functions that end in ``_error`` are plain measures: they take weights for numbers of
-# cases and carry leading axes, so that `bootstrap_t` can use them. Those that make an
-# `Estimate` refuse weights.
+# The functions that end in ``_error`` are plain measures: they take weights for numbers of cases
+# and carry leading axes, so that `bootstrap_t` can use them. Those that make an `Estimate` refuse
+# weights.
 
 
 def cost_moments(joint: JointCounts, problem: Problem) -> LossMoments:

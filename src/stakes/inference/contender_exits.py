@@ -198,11 +198,11 @@ def _rises(bound: _Bound, rows: IntArray, points: FloatArray, width: FloatArray)
 # Where a system stops being a contender while a cost or a prior moves ----------------------------
 #
 # The comparison is that of `contenders` under other problems: the profile likelihood of the
-# difference to the system that is then the cheapest, at the critical value for all
-# comparisons. Costs are straight lines along a move, so that the cheapest system changes at
-# corners that are known beforehand. Between them the lower bound of the difference is nearly
-# concave, and the choice leaves where it first exceeds zero. All pieces of all moves are
-# searched at once, because a single one would spend most of its time on overhead.
+# difference to the system that is then the cheapest, at the critical value for all comparisons.
+# Costs are straight lines along a move, so that the cheapest system changes at corners that are
+# known beforehand. Between them the lower bound of the difference is nearly concave, and the
+# choice leaves where it first exceeds zero. All pieces of all moves are searched at once, because
+# a single one would spend most of its time on overhead.
 
 _CLOSE, _ROUGH = 1e-6, 1e-3  # relative widths of the brackets of exits
 _EQUAL = 1e-12  # share of the largest cost: differences that are smaller are none

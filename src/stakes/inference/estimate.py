@@ -169,14 +169,13 @@ def carried(values: object, size: int, shape: tuple[int, ...]) -> FloatArray:
 
 # Normal and Student's t: quantiles, tails, and a fixed set of standard normal numbers ------------
 #
-# Replicates of n clusters vary less than new clusters would, by √((n − 1)/n), and their
-# spread is itself an estimate with n − 1 degrees of freedom. An infinite n gives the normal
-# distribution.
+# Replicates of n clusters vary less than new clusters would, by √((n − 1)/n), and their spread is
+# itself an estimate with n − 1 degrees of freedom. An infinite n gives the normal distribution.
 #
-# The fixed numbers make results from normal draws reproducible. They are the normal quantiles
-# of the points :math:`2 |\{r \sqrt{p_d}\} - \tfrac12|` of a Richtmyer sequence: the
-# fractional part of r times the root of the d-th prime, folded (Genz and Bretz 2009, ch. 4).
-# They fill space more evenly than random numbers do, and need no random generator.
+# The fixed numbers make results from normal draws reproducible. They are the normal quantiles of
+# the points 2 |{r √p_d} − ½| of a Richtmyer sequence: the fractional part {·} of r
+# times the root of the d-th prime, folded (Genz and Bretz 2009, ch. 4). They fill space more evenly
+# than random numbers do, and need no random generator.
 
 _MANY_TERMS = 40  # degrees of freedom above which a series is shorter than the sum
 _FAR = 800.0  # its exponential is zero

@@ -18,19 +18,18 @@ from stakes.tally import JointCounts
 
 # Multinomial probabilities tilted towards costly values, as far as a goal asks -------------------
 #
-# The shares of a stratum with counts :math:`n_j`, whose values lie :math:`g_j` below the
-# costliest one, are :math:`p_j = n_j / (u + s\, g_j)` for a tilt s > 0, with the level
-# :math:`u \ge 0` at which they sum to one; where no level does, u = 0 and the rest belongs to
-# the costliest value. The likelihood of a mean is made of them, see
-# `stakes.inference.likelihood`.
+# The shares of a stratum with counts n_j, whose values lie g_j below the costliest one, are p_j =
+# n_j / (u + s  g_j) for a tilt s > 0, with the level u ≥ 0 at which they sum to one; where no
+# level does, u = 0 and the rest belongs to the costliest value. The likelihood of a mean is made
+# of them.
 #
-# Searches move the *slant* r = s/u of a stratum that has cases of its costliest value, the
-# *lead*. Both level and tilt follow from it, :math:`u = \sum_j n_j / (1 + r\, g_j)`, and the
-# likelihood ratio grows about like a power of it. In terms of the tilt, it bends sharply
-# where few cases have the costliest value: the tilt hardly grows any more once nearly all
-# others are used up. With several strata the first axis says which of them leads.
+# Searches move the *slant* r = s/u of a stratum that has cases of its costliest value, the *lead*.
+# Both level and tilt follow from it, u = Σ_j n_j / (1 + r  g_j), and the likelihood ratio grows
+# about like a power of it. In terms of the tilt, it bends sharply where few cases have the
+# costliest value: the tilt hardly grows any more once nearly all others are used up. With several
+# strata the first axis says which of them leads.
 
-_PSEUDO_CASES = 0.4  # where no costly mistake was seen; chosen by coverage, see `likelihood`
+_PSEUDO_CASES = 0.4  # where no costly mistake was seen; chosen by coverage, see below
 _FADING = 5.0  # the squared number m of costly mistakes that halves it
 _MANY = 1e3  # cap on m: a pseudo-case below about two millionths would be lost in rounding
 
@@ -312,60 +311,56 @@ def _levels(
 
 # Profile likelihood of a mean whose possible values are known ------------------------------------
 #
-# A case costs one of finitely many known amounts, so the likelihood of a table of counts is
-# that of a multinomial, and every mean cost has a largest likelihood, its *profile*. An
-# interval holds the means that a likelihood-ratio test does not reject (Owen 1990, 2001). The
-# support is known here, so that amounts which no case shows take part: with no mistake among
-# n cases the upper bound is about that of the rule of three, not zero.
+# A case costs one of finitely many known amounts, so the likelihood of a table of counts is that
+# of a multinomial, and every mean cost has a largest likelihood, its *profile*. An interval holds
+# the means that a likelihood-ratio test does not reject (Owen 1990, 2001). The support is known
+# here, so that amounts which no case shows take part: with no mistake among n cases the upper
+# bound is about that of the rule of three, not zero.
 #
-# Let stratum k have weight :math:`\pi_k`, values :math:`c_{kj}` with counts :math:`n_{kj}`,
-# :math:`n_k = \sum_j n_{kj}`, and costliest possible value :math:`C_k`. The upper bound is
-# the largest :math:`\theta = \sum_k \pi_k \sum_j p_{kj} c_{kj}` with
+# Let stratum k have weight π_k, values c_kj with counts n_kj, n_k = Σ_j n_kj, and costliest
+# possible value C_k. The upper bound is the largest θ = Σ_k π_k Σ_j p_kj c_kj with
 #
-# .. math:: 2 \sum_{kj} n_{kj} \log \frac{n_{kj} / n_k}{p_{kj}} \le q .
+#     2 Σ_kj n_kj log((n_kj / n_k) / p_kj) ≤ q .
 #
-# Lagrange multipliers give the probabilities on its boundary, a curve with one parameter s >
-# 0:
+# Lagrange multipliers give the probabilities on its boundary, a curve with one parameter s > 0:
 #
-# .. math:: p_{kj} = \frac{n_{kj}}{u_k + s\, \pi_k (C_k - c_{kj})}
+#     p_kj = n_kj / (u_k + s π_k (C_k − c_kj))
 #
-# where :math:`u_k \ge 0` makes stratum k sum to one; where no u does (its costliest value has
-# no count and s is large) :math:`u_k = 0`, and the rest of the mass goes to that value. Both
-# the mean and the ratio grow with s, so that one root in s gives the upper bound. The lower
-# bound is the negated upper bound of the negated values.
+# where u_k ≥ 0 makes stratum k sum to one; where no u does (its costliest value has no count and s
+# is large) u_k = 0, and the rest of the mass goes to that value. Both the mean and the ratio grow
+# with s, so that one root in s gives the upper bound. The lower bound is the negated upper bound
+# of the negated values.
 #
-# Two corrections keep the coverage of such intervals in small samples, where the distribution
-# of the ratio is not yet close to :math:`\chi^2`:
+# Two corrections keep the coverage of such intervals in small samples, where the distribution of
+# the ratio is not yet close to χ^2:
 #
-# - *Up to 0.4 of a case is added at the costliest value* for the upper bound (at the cheapest
-# for the   lower bound). A sample with few costly mistakes, or none, says less about them
-# than its likelihood   claims: where two of them are expected, nominal 95 % intervals cover
-# in 84 % without it. The more   of them the sample shows, the less is missing. The pseudo-
-# case of stratum k is
+# - *Up to 0.4 of a case is added at the costliest value* for the upper bound (at the cheapest for
+#   the lower bound). A sample with few costly mistakes, or none, says less about them than its
+#   likelihood claims: where two of them are expected, nominal 95 % intervals cover in 84 % without
+#   it. The more of them the sample shows, the less is missing. The pseudo-case of stratum k is
 #
-#   .. math:: \frac{0.4}{1 + m_k^2 / 5}, \qquad      m_k = \sum_j n_{kj} \left( \frac{c_{kj} -
-# \bar c_k}{C_k - \bar c_k} \right)^2 ,
+#       0.4 / (1 + m_k² / 5),   m_k = Σ_j n_kj ((c_kj − c̄_k) / (C_k − c̄_k))² ,
 #
-#   where m is the variance of the mean over the square of how far one more case of the
-# costliest   value would move it: about the number of mistakes, where only the costliest ones
-# cost anything. So   the pseudo-case is 0.4 where none was seen and 0.14 where three were. It
-# was chosen by coverage   that can be computed exactly: where rare mistakes cost the same,
-# and where rare differences of one   size go either way, nominal 95 % intervals of 10,000
-# cases cover in at least 93 % at every rate,   and those of 60 to 1,000 cases in 92.4 %.
-# Since it is a   function of means and variances, it does not change when cells of equal cost
-# are merged, and it is   continuous in the costs. - With several strata, the pseudo-case goes
-# *into each stratum in turn*, and the widest interval   counts. In every stratum at once it
-# would count one unseen mistake several times. In the stratum   that matters most alone,
-# however defined, the interval would jump where another begins to matter.
+#   where m is the variance of the mean over the square of how far one more case of the costliest
+#   value would move it: about the number of mistakes, where only the costliest ones cost anything.
+#   So the pseudo-case is 0.4 where none was seen and 0.14 where three were. It was chosen by
+#   coverage that can be computed exactly: where rare mistakes cost the same, and where rare
+#   differences of one size go either way, nominal 95 % intervals of 10,000 cases cover in at least
+#   93 % at every rate, and those of 60 to 1,000 cases in 92.4 %. Since it is a function of means
+#   and variances, it does not change when cells of equal cost are merged, and it is continuous in
+#   the costs.
+# - With several strata, the pseudo-case goes *into each stratum in turn*, and the widest interval
+#   counts. In every stratum at once it would count one unseen mistake several times. In the
+#   stratum that matters most alone, however defined, the interval would jump where another begins
+#   to matter.
 #
-# For :math:`\theta` above the estimate the ratio is :math:`\max_t 2 \sum n \log(1 - t (c -
-# \theta))` over t ≥ 0 (for one stratum, and similarly for several), which falls when a value
-# rises: with a fixed pseudo-case the bounds are monotone in every cost. When a mistake that
-# was seen becomes costlier, the pseudo-case shrinks, but by less than the mistake itself
-# adds: in random tables of whole cases no bound fell; with less than one effective case,
-# bounds fell by at most a ten-millionth of the range. Values of equal cost may be merged
-# without changing the ratio or m, so that the bounds are continuous in the costs even where
-# another value becomes the costliest.
+# For θ above the estimate the ratio is max_t 2 Σ n log(1 - t (c - θ)) over t ≥ 0 (for one stratum,
+# and similarly for several), which falls when a value rises: with a fixed pseudo-case the bounds
+# are monotone in every cost. When a mistake that was seen becomes costlier, the pseudo-case
+# shrinks, but by less than the mistake itself adds: in random tables of whole cases no bound fell;
+# with less than one effective case, bounds fell by at most a ten-millionth of the range. Values of
+# equal cost may be merged without changing the ratio or m, so that the bounds are continuous in
+# the costs even where another value becomes the costliest.
 
 _ROUNDING = 1e-12  # relative, of distances between values
 
@@ -383,7 +378,7 @@ class Support(Value):
     counts : (…, R, C) cases of these cells, perhaps fractional: effective numbers
     lowest, highest : (…, R) least and greatest value that is possible in each stratum
     degrees : (…)
-        Degrees of freedom of the threshold that these counts need: those of `effective_cases`, at
+        Degrees of freedom of the threshold that these counts need: those of `sampling`, at
         most clusters less one; inf for cases
     between : (…) variance of the mean that comes from estimated shares of strata; zero for others
 
@@ -632,7 +627,7 @@ def upper_bound_from(
 ) -> tuple[FloatArray, FloatArray]:
     """`upper_bound` and its slants (R, …), searched for from those of a similar problem, if any.
 
-    A slant of nan stands for none; see `tilted_shares`.
+    A slant of nan stands for none; see the tilted shares above.
     """
     # The mean is computed as a distance below its maximum, which keeps the digits of small gaps.
     gaps, counts = _with_pseudo_cases(support, threshold.shape)
@@ -707,36 +702,34 @@ def _with_pseudo_cases(support: Support, leading: tuple[int, ...]) -> tuple[Floa
 # Rows of equal weight: the strata of a sample whose rows stand for different numbers of
 # cases.
 #
-# An audit checks all flagged cases and one in ten of the others; its rows weigh 1 and 10. The
-# rows of one weight are a sample of their own, in which every row counts once, and the
-# estimate is the mean of their means :math:`m_h`, with shares :math:`W_h = w_h n_h / \sum_g
-# w_g n_g` of all weight: a likelihood with several strata, see `likelihood`. How much an
-# unseen mistake could change the estimate thus depends on the stratum that it would be in,
-# and a mistake of a heavy row is not spread over the light ones, as it is where a design
-# effect divides all numbers of cases alike.
+# An audit checks all flagged cases and one in ten of the others; its rows weigh 1 and 10. The rows
+# of one weight are a sample of their own, in which every row counts once, and the estimate is the
+# mean of their means m_h, with shares W_h = w_h n_h / Σ_g w_g n_g of all weight: a likelihood with
+# several strata, see above. How much an unseen mistake could change the estimate thus
+# depends on the stratum that it would be in, and a mistake of a heavy row is not spread over the
+# light ones, as it is where a design effect divides all numbers of cases alike.
 #
 # The shares are estimated from the rows as well. Where each case got into the sample with the
-# probability :math:`1/w_h`, independently of the others, they add
+# probability 1/w_h, independently of the others, they add
 #
-# .. math:: \frac{\sum_h n_h w_h^2 (m_h - \theta)^2}{(\sum_h n_h w_h)^2}
+#     Σ_h n_h w_h² (m_h − θ)² / (Σ_h n_h w_h)²
 #
-# to the variance of the estimate: together with the variance within the strata this is that
-# of a weighted mean, which takes each row as drawn by itself. Where exactly one in ten was
-# checked, the shares are known better than that, and intervals are somewhat wider than
-# necessary.
+# to the variance of the estimate: together with the variance within the strata this is that of a
+# weighted mean, which takes each row as drawn by itself. Where exactly one in ten was checked, the
+# shares are known better than that, and intervals are somewhat wider than necessary.
 #
 # Often decisions say which stratum a case is in: what one of two systems flagged was checked.
 # Where each decision of a system, or pair of decisions of two, that was seen lies in a single
-# stratum, and not by chance, the stratum is taken to be a function of it, and differences
-# between systems are compared among the decisions that are then possible in a stratum: where
-# both systems passed all cases, they do not differ, and the interval is as narrow as with all
-# labels. A decision that was seen nowhere stays possible everywhere. Without such a rule, all
-# decisions are possible in every stratum.
+# stratum, and not by chance, the stratum is taken to be a function of it, and differences between
+# systems are compared among the decisions that are then possible in a stratum: where both systems
+# passed all cases, they do not differ, and the interval is as narrow as with all labels. A
+# decision that was seen nowhere stays possible everywhere. Without such a rule, all decisions are
+# possible in every stratum.
 #
-# Where each class lies in one stratum, as where one in twenty negatives was kept, the strata
-# do not say how often a mistake was possible in each, and the design effect of
-# `effective_cases` remains, as it does for clusters, for a stated prior, whose classes have
-# shares of their own, and for more than twenty different weights.
+# Where each class lies in one stratum, as where one in twenty negatives was kept, the strata do
+# not say how often a mistake was possible in each, and the design effect of `sampling`
+# remains, as it does for clusters, for a stated prior, whose classes have shares of their own, and
+# for more than twenty different weights.
 
 MOST_STRATA = 20  # different weights; beyond, strata of few rows say little about their means
 _EQUAL = 1e-9  # relative, of weights that are equal

@@ -89,26 +89,24 @@ def bins_of(
 
 # Intervals of mean losses: profile likelihood for costs that differ from case to case ------------
 #
-# The costs of a table take few known values. Losses of single cases may take as many values
-# as there are cases, and the largest possible one need not be among them. The likelihood is
-# that of the observed losses (Owen 1990), in at most 512 bins of which the outermost hold
-# single cases. The pseudo-case of `likelihood`, which stands for a costly case that this
-# sample happens to lack, is at
+# The costs of a table take few known values. Losses of single cases may take as many values as
+# there are cases, and the largest possible one need not be among them. The likelihood is that of
+# the observed losses (Owen 1990), in at most 512 bins of which the outermost hold single cases.
+# The pseudo-case of `likelihood`, which stands for a costly case that this sample happens to lack,
+# is at
 #
-# .. math:: \max\bigl(\max_i l_i,\ \min(2 \max(\max_i l_i, \bar d),\ \max_i d_i)\bigr)
+#     max(max_i l_i, min(2 max(max_i l_i, d̄), max_i d_i))
 #
-# with the losses l, the cost d of the costliest decision about each case, and its mean
-# :math:`\bar d` in the class where that is largest. For differences and for normalised
-# losses, d is how much the decision about a case can change the difference: an amount that a
-# case costs whatever is decided changes none of them. Twice the largest loss allows for heavy
-# tails, where the next n cases may well bring more. The mean allows for rare mistakes: a
-# sample without a single one still says what one would cost. ``docs/coverage.md`` says how
-# often such intervals cover.
+# with the losses l, the cost d of the costliest decision about each case, and its mean d̄ in
+# the class where that is largest. For differences and for normalised losses, d is how much the
+# decision about a case can change the difference: an amount that a case costs whatever is decided
+# changes none of them. Twice the largest loss allows for heavy tails, where the next n cases may
+# well bring more. The mean allows for rare mistakes: a sample without a single one still says what
+# one would cost. ``docs/coverage.md`` says how often such intervals cover.
 #
-# A class without cases may have a share nonetheless. What its cases would cost is known from
-# the costs that the cases of other classes would have if they were of that class: these
-# stand-ins take part in d, and with clusters in the unseen mistakes of `effective_cases`, as
-# in a table.
+# A class without cases may have a share nonetheless. What its cases would cost is known from the
+# costs that the cases of other classes would have if they were of that class: these stand-ins take
+# part in d, and with clusters in the unseen mistakes of `sampling`, as in a table.
 #
 # Losses are (J, n): systems in rows, cases in columns.
 
@@ -403,7 +401,7 @@ class LossSample:
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Influence (J, G) of each cluster, strata (R,) that several hold, degrees of freedom (J,).
 
-        The latter are those of `effective_cases`, of the differences to a base if there is one.
+        The latter are those of `sampling`, of the differences to a base if there is one.
         """
         assert self.clusters is not None
         size, by_class = int(self.clusters.max()) + 1, self.prior is not None
@@ -464,7 +462,7 @@ class LossSample:
     def _by_weight(self) -> tuple[FloatArray, list[LossSample]] | None:
         """The different weights, and the rows of each as a sample in which each row counts once.
 
-        None where the likelihood of such strata is not known; see `weight_strata`.
+        None where the likelihood of such strata is not known; see `likelihood`.
         """
         plain = self.clusters is None and self.prior is None
         if self.whole or self.weights is None or not plain:
@@ -710,7 +708,7 @@ class LossSample:
     ) -> tuple[FloatArray, float]:
         """Factors (R,) that turn weights into effective numbers of cases, and degrees of freedom.
 
-        See `effective_cases`.
+        See `sampling`.
         """
         ones, degrees = np.ones(len(self.shares)), np.inf
         if self.clusters is None and self.whole:

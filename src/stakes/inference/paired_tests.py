@@ -168,10 +168,10 @@ def _answered(joint: JointCounts, problem: Problem | None) -> IntArray:
 
 # Standard errors of areas under the ROC curve, single and paired (DeLong et al. 1988) ------------
 #
-# The placement of a positive case is the share of negatives that it outscores, ties counting
-# one half; the area is the mean placement, and its variance follows from those of the
-# placements. On a sorted table they are running sums (the midranks of Sun and Xu 2014), so
-# that n cases cost n log n.
+# The placement of a positive case is the share of negatives that it outscores, ties counting one
+# half; the area is the mean placement, and its variance follows from those of the placements. On a
+# sorted table they are running sums (the midranks of Sun and Xu 2014), so that n cases cost n log
+# n.
 
 _PIECE = 1 << 16  # scores that fit into the cache
 

@@ -38,9 +38,9 @@ from stakes.tally import Counts, JointCounts, JointTally
 
 # What the costs of a tally can be, and how often each of them was seen ---------------------------
 #
-# `cost_support` and `difference_support` read tallies of many systems or pairs into the
-# supports that likelihoods are made of. What weights and clusters do to the numbers of cases
-# is in `effective_cases`.
+# `cost_support` and `difference_support` read tallies of many systems or pairs into the supports
+# that likelihoods are made of. What weights and clusters do to the numbers of cases is in
+# `sampling`.
 
 _REMEDY = "pass squares=, the sums of the squared weights of each cell."
 _DENSE = 1 << 16  # cells of a table of two models; larger tables would be mostly empty
@@ -250,7 +250,7 @@ def _of_pairs(
 
 
 def known_strata(cells: Cells) -> WeightStrata | None:
-    """The strata of a sample, where the likelihood of each is known; see `weight_strata`."""
+    """The strata of a sample, where the likelihood of each is known; see `likelihood`."""
     strata = cells.strata
     if strata is None or cells.clusters is not None:
         return None
@@ -549,8 +549,8 @@ def _accepts(
 # Intervals of costs by profile likelihood: deterministic, from the tally alone -------------------
 #
 # The derivation is in `likelihood`. Many systems or pairs at once, at any threshold, are
-# `profile_bounds` of what `supports` makes of their tallies. Normalised costs are ratios to
-# the cost of blind decisions.
+# `profile_bounds` of what `supports` makes of their tallies. Normalised costs are ratios to the
+# cost of blind decisions.
 
 _MOST_STEPS = 50  # Dinkelbach's method needs about six
 _LARGEST_RATIO = 1e12  # times the largest ratio of two costs; bounds beyond are infinite

@@ -18,56 +18,51 @@ from stakes.tally import JointCounts
 
 # How much a case counts: effective numbers of cases under weights and clusters -------------------
 #
-# A likelihood assumes that cases are independent and count equally. Where they have weights
-# or come in clusters, the counts are divided by a design effect: the variance that the
-# estimate really has over the one that it would have if the weights were numbers of cases
-# (Kish 1965; Rao and Scott 1981). The likelihood then has the right curvature, and it keeps
-# its shape, which allows for the range and the skewness of the costs.
+# A likelihood assumes that cases are independent and count equally. Where they have weights or
+# come in clusters, the counts are divided by a design effect: the variance that the estimate
+# really has over the one that it would have if the weights were numbers of cases (Kish 1965; Rao
+# and Scott 1981). The likelihood then has the right curvature, and it keeps its shape, which
+# allows for the range and the skewness of the costs.
 #
-# To first order an estimate is linear in the weights: cell i contributes :math:`w_i z_i` with
-# :math:`z = (c - \bar c) / W` (of its stratum, if a prior is stated). Its variance is the
-# larger of
+# To first order an estimate is linear in the weights: cell i contributes w_i z_i with z = (c -
+# c̄) / W (of its stratum, if a prior is stated). Its variance is the larger of
 #
-# - that of the weights, where there are some: :math:`\sum_i q_i z_i^2` with the sums of
-# squared   weights q. The few cases of a cell say little about the size of its weights: a
-# costly mistake that   happens to have a small weight would make the estimate look precise.
-# So the variance is at least   what it would be if every cell had the ratio of squares to
-# weights of its class. - that between clusters, by leaving one out at a time:
-# :math:`\frac{G-1}{G} \sum_g e_g^2` with   :math:`e_g = \sum_{i \in g} w_i z_i / (1 - h_g)`,
-# where :math:`h_g` is the share of the stratum   that lies in cluster g. Without the divisor,
-# a class that lies in few clusters would look precise,   since its mean is nearly theirs; one
-# that lies in a single cluster says nothing about others.   Where few clusters hold the rare
-# class, the sum is too small more often than not, namely when the   cluster that would have
-# dominated it was not drawn. So the largest e² counts twice, as if one more   such cluster
-# had been drawn. The sum is divided by the variance :math:`(G-1)/(G-3)` of Student's   t,
-# whose quantiles widen the interval already, and is never smaller than without this addition.
+# - that of the weights, where there are some: Σ_i q_i z_i^2 with the sums of squared weights q.
+#   The few cases of a cell say little about the size of its weights: a costly mistake that happens
+#   to have a small weight would make the estimate look precise. So the variance is at least what
+#   it would be if every cell had the ratio of squares to weights of its class.
+# - that between clusters, by leaving one out at a time: (G − 1)/G Σ_g e_g² with e_g = Σ_{i in
+#   g} w_i z_i / (1 − h_g), where h_g is the share of the stratum that lies in cluster g. Without
+#   the divisor, a class that lies in few clusters would look precise, since its mean is nearly
+#   theirs; one that lies in a single cluster says nothing about others. Where few clusters hold
+#   the rare class, the sum is too small more often than not, namely when the cluster that would
+#   have dominated it was not drawn. So the largest e² counts twice, as if one more such cluster
+#   had been drawn. The sum is divided by the variance (G-1)/(G-3) of Student's t, whose quantiles
+#   widen the interval already, and is never smaller than without this addition.
 #
-# The variance between clusters has G − 1 degrees of freedom at most, and fewer where most of
-# it comes from a class that few clusters hold (Satterthwaite 1946): :math:`(\sum_k V_k)^2 /
-# \sum_k (V_k^2 / \nu_k)`, where :math:`V_k` is the sum of e² of a class and :math:`\nu_k` the
-# number of clusters that hold it, less one where classes have means of their own. With G − 1,
-# intervals of costs covered in 87 to 93 % where 12 to 20 clusters had one class each; with
-# these, in 95 to 98 %, and in 91 % where decisions within a cluster are nearly all alike.
-# Classes count as independent, so that one that is divided into several has more degrees of
-# freedom.
+# The variance between clusters has G − 1 degrees of freedom at most, and fewer where most of it
+# comes from a class that few clusters hold (Satterthwaite 1946): (Σ_k V_k)^2 / Σ_k (V_k^2 /
+# ν_k), where V_k is the sum of e² of a class and ν_k the number of clusters that hold it, less
+# one where classes have means of their own. With G − 1, intervals of costs covered in 87 to 93 %
+# where 12 to 20 clusters had one class each; with these, in 95 to 98 %, and in 91 % where
+# decisions within a cluster are nearly all alike. Classes count as independent, so that one that
+# is divided into several has more degrees of freedom.
 #
-# Both know only the mistakes that were seen. Where none of a class was, the design effect is
-# that of other cases, which may be light: one miss that is weighted up tenfold, or all images
-# of one patient, move the mean far more than one case does. So one unseen mistake of each
-# class, at the least and at the greatest value that is possible, takes part in both
-# variances, and the smallest factor counts. Its size u is the usual weight of a case of the
-# class, :math:`\sum q / \sum w`. With clusters it is the design effect of the class itself,
-# at most the usual weight of the class in a cluster, :math:`\sum_g w_g^2 / \sum_g w_g`, which
-# it is where all cases of the class are decided alike. It adds :math:`u z^2` to the variance
-# of equal cases and :math:`u^2 z^2` to the real one, both times :math:`1 / (1 + m^4)`, where
-# m is what the class has shown, :math:`\sum w_i z_i^2 / (u z^2)`: about the number of such
-# mistakes. It is gone as soon as two or three were seen. Without it, intervals of costs
-# covered in 75 to 80 % where one or two misses with tenfold weights, or of whole patients,
-# were expected; with it, in 96 % or more. Where some mistakes are made in all cases of a
-# cluster and others in single ones, the class shows too little of the former, and coverage
-# may be 84 to 92 %. Where no case of a class was seen, and no prior is stated, u is how many
-# cases of other classes come together: the design effect of the classes themselves, and all
-# cases of a cluster where there is one class only.
+# Both know only the mistakes that were seen. Where none of a class was, the design effect is that
+# of other cases, which may be light: one miss that is weighted up tenfold, or all images of one
+# patient, move the mean far more than one case does. So one unseen mistake of each class, at the
+# least and at the greatest value that is possible, takes part in both variances, and the smallest
+# factor counts. Its size u is the usual weight of a case of the class, Σ q / Σ w. With clusters it
+# is the design effect of the class itself, at most the usual weight of the class in a cluster, Σ_g
+# w_g^2 / Σ_g w_g, which it is where all cases of the class are decided alike. It adds u z^2 to the
+# variance of equal cases and u^2 z^2 to the real one, both times 1 / (1 + m^4), where m is what
+# the class has shown, Σ w_i z_i^2 / (u z^2): about the number of such mistakes. It is gone as soon
+# as two or three were seen. Without it, intervals of costs covered in 75 to 80 % where one or two
+# misses with tenfold weights, or of whole patients, were expected; with it, in 96 % or more. Where
+# some mistakes are made in all cases of a cluster and others in single ones, the class shows too
+# little of the former, and coverage may be 84 to 92 %. Where no case of a class was seen, and no
+# prior is stated, u is how many cases of other classes come together: the design effect of the
+# classes themselves, and all cases of a cluster where there is one class only.
 
 
 @record
@@ -471,7 +466,7 @@ def cost_errors(
     :math:`\pi_k / W_k`, under a prior; else over all cases, divided by W) the covariance is
     :math:`\sum_c q_c\, r_c r_c^\top`, q the sums of squared weights, times n/(n − 1), or
     :math:`\frac{G-1}{G} \sum_g e_g e_g^\top` with the sums e of w r / (1 − h) over a cluster, h its
-    share of all cases (of the class, under a prior), as in `effective_cases`. One cluster says
+    share of all cases (of the class, under a prior), as above in this file. One cluster says
     nothing about others, nor does a class that lies in one: the covariance is nan, with no degree
     of freedom; else it has the fewest that the difference of a system to the cheapest one has. A
     class with one case adds nothing. A cost is nan when the prior expects a class that has no case.

@@ -35,8 +35,8 @@ from stakes.tally import CellTally, Tally
 # How a sample is resampled: which tallies could have been observed instead of the one at
 # hand.
 #
-# A scheme says what was drawn at random: the cases, the cases of each class, or clusters that
-# hold several cases each. All of them resample whole tallies; rows are never touched.
+# A scheme says what was drawn at random: the cases, the cases of each class, or clusters that hold
+# several cases each. All of them resample whole tallies; rows are never touched.
 
 D = TypeVar("D")
 Drawer = Callable[["np.random.Generator", int], D]

@@ -31,8 +31,8 @@ from stakes.tally import JointCounts
 
 # How large the largest of many standardised differences becomes by chance alone ------------------
 #
-# Critical values and adjusted p-values of simultaneous comparisons come from this
-# distribution. It is integrated over fixed directions, so that results are reproducible.
+# Critical values and adjusted p-values of simultaneous comparisons come from this distribution. It
+# is integrated over fixed directions, so that results are reproducible.
 
 _DIRECTIONS = 1024  # along which errors are integrated: fixed, so that results are reproducible
 FEW_DEGREES = 29.0  # with fewer degrees of freedom, correlations of errors are too poorly known
@@ -213,9 +213,9 @@ def _rounded(keys: FloatArray) -> FloatArray:
 
 # Contenders: the systems that the data cannot distinguish from the cheapest ----------------------
 #
-# One procedure stands behind four statements, so that no two of them can disagree: a system
-# is clearly the cheapest; it is the only contender; every simultaneous interval of a
-# difference to it excludes zero; the adjusted p-values of all others are below 1 − level.
+# One procedure stands behind four statements, so that no two of them can disagree: a system is
+# clearly the cheapest; it is the only contender; every simultaneous interval of a difference to it
+# excludes zero; the adjusted p-values of all others are below 1 − level.
 
 
 @record(repr=False)
@@ -350,7 +350,7 @@ def contenders(
     systems the interval is that of the difference alone. Systems that decide alike stay together.
 
     With clusters D is Student's t with the fewest degrees of freedom that the difference of a
-    system to the cheapest one has (see `effective_cases`), and the likelihood is that of the cases
+    system to the cheapest one has (see `sampling`), and the likelihood is that of the cases
     divided by the design effect. Fewer than 29 degrees do not show how the differences depend on
     each other; the correction is then Bonferroni's. With one cluster all systems stay.
 
@@ -630,10 +630,10 @@ def _support(
 # cases.
 #
 # The lowest of several costs is low partly because its system is good and partly by luck.
-# Simulation says how much is luck: the costs of the contenders are shrunk towards their mean,
-# to undo the spread that is due to noise, and get new errors; the mean error of the cheapest
-# is the bias. No decision costs less than the best one, so that where expensive mistakes are
-# rare the cheapest cannot have been as lucky as normal errors would make it.
+# Simulation says how much is luck: the costs of the contenders are shrunk towards their mean, to
+# undo the spread that is due to noise, and get new errors; the mean error of the cheapest is the
+# bias. No decision costs less than the best one, so that where expensive mistakes are rare the
+# cheapest cannot have been as lucky as normal errors would make it.
 
 _DRAWS = 2048  # of fixed normal numbers, so that the result is deterministic
 _SHRINKAGES = 64  # points of the integral over the shrinkage

@@ -22,23 +22,22 @@ from stakes.problem import CaseCosts, Limit, Problem, infeasible
 
 # The exact prices of limits: of a single one by sorting, of several by the convex dual -----------
 #
-# With a single limit, a case gets the decision as long as what it saves, for each unit that
-# the limit counts, exceeds the price. It leaves the decision at the price
+# With a single limit, a case gets the decision as long as what it saves, for each unit that the
+# limit counts, exceeds the price. It leaves the decision at the price
 #
-# .. math:: t_i = \frac{\min_{e \ne d} C_{ie} - C_{id}}{g_i}
+#     t_i = (min over e ≠ d of C_ie, less C_id) / g_i
 #
-# with :math:`g_i = 1` for a share and :math:`P(k \mid x_i)/\pi_k` for a rate. These prices,
-# sorted, are the breakpoints of the one-dimensional dual; the optimum is where the limit is
-# reached.
+# with g_i = 1 for a share and P(k | x_i)/π_k for a rate. These prices, sorted, are the
+# breakpoints of the one-dimensional dual; the optimum is where the limit is reached.
 #
 # With several limits, the dual is concave and piecewise linear in the prices:
 #
-# .. math:: g(\lambda) = \sum_i m_i \min_d \Bigl(C_{id} + \sum_l s_l \lambda_l g_{lid}\Bigr)
-# - \sum_l s_l \lambda_l b_l
+#     g(λ) = Σ_i m_i min_d (C_id + Σ_l s_l λ_l g_lid)
+#           - Σ_l s_l λ_l b_l
 #
 # Kelley's cutting planes maximise it: every evaluation takes one pass over the cases, and the
-# linear program of the cuts has one variable for each limit, and one for the height. The
-# search ends where the lowest cut and the dual have the same value.
+# linear program of the cuts has one variable for each limit, and one for the height. The search
+# ends where the lowest cut and the dual have the same value.
 
 _TIED = 1e-11  # relative: breakpoints that differ by rounding alone
 _CERTAIN = "posteriors that are certain of another class than the case has"
@@ -430,10 +429,10 @@ def refuse_infeasible(cases: CountedCases) -> None:
 # The cheapest rules along lines of prices: one price moves, the others stay ----------------------
 #
 # While the price of one limit rises, a case changes its decision at most once: it leaves the
-# decision of the limit for its best other one, or enters it. The cases, sorted by the prices
-# at which they change, give the cost and all shares of every rule on the line. This finds
-# rules where the optimal prices tie two decisions for all cases, so that a small step of all
-# prices would move them together.
+# decision of the limit for its best other one, or enters it. The cases, sorted by the prices at
+# which they change, give the cost and all shares of every rule on the line. This finds rules where
+# the optimal prices tie two decisions for all cases, so that a small step of all prices would move
+# them together.
 
 _NUDGE = 1e-8  # of a price, or of the span of costs: beyond rounding, so that it decides ties
 _STEPS = (_NUDGE, 1e-3, 0.01, 0.1, 0.3, 1.0)  # the same for the distances of lines

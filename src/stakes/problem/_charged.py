@@ -26,8 +26,8 @@ from stakes.problem._cost_table import (
 
 # Costs of every case: expressions of columns, or a matrix for each case, read in blocks ----------
 #
-# Inside, the cases are the last axis, (K, M, B): sums and minima over classes and decisions
-# then run along whole columns.
+# Inside, the cases are the last axis, (K, M, B): sums and minima over classes and decisions then
+# run along whole columns.
 
 CASE_BLOCK = 1 << 15  # cases at a time, so that memory stays flat
 

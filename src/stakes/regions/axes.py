@@ -564,9 +564,9 @@ def stakes_in(problem: Problem, prior: FloatArray) -> tuple[Stake, ...]:
 # The exact cost of Bayes decisions that are made anew while a cost or the prior varies -----------
 #
 # Along a straight line of problems with the position x, every decision about a case with
-# posteriors p has an expected cost that is linear in x. Each score therefore changes its
-# decision at a few positions, the corners of a lower envelope of lines. What the decisions
-# cost on the tallied cases is linear in x between these positions, and jumps at them.
+# posteriors p has an expected cost that is linear in x. Each score therefore changes its decision
+# at a few positions, the corners of a lower envelope of lines. What the decisions cost on the
+# tallied cases is linear in x between these positions, and jumps at them.
 
 
 @record
@@ -677,11 +677,11 @@ def _refuse_others(table: ScoreTable, prior: FloatArray) -> None:
 
 # Axes: the quantity that varies while models are compared ----------------------------------------
 #
-# An axis turns the decisions or scores of each model into a curve of its cost.
-# `CostProportion`, `CostRatio` and `Prior` keep the decisions fixed: their cost is linear in
-# every cost and, along a line of priors, in the prior. `Classifiers` keep the scores fixed,
-# and each has its own threshold-choice method (hernandez-orallo, section 1 and table 2: a
-# model that loses with one method may win with another).
+# An axis turns the decisions or scores of each model into a curve of its cost. `CostProportion`,
+# `CostRatio` and `Prior` keep the decisions fixed: their cost is linear in every cost and, along a
+# line of priors, in the prior. `Classifiers` keep the scores fixed, and each has its own
+# threshold-choice method (hernandez-orallo, section 1 and table 2: a model that loses with one
+# method may win with another).
 
 T = TypeVar("T", Counts, ScoreTable)
 

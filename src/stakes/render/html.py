@@ -132,9 +132,9 @@ def _saved(report: Report) -> KeyFigure:
 # A report as an interactive page: one file that opens from disk, with no server and no
 # network.
 #
-# The page holds tallies, never rows: the counts of every system and, for two classes, the
-# scores of every model, from which it computes everything again when a cost or the prior is
-# moved. Its parts are in the folder `page`: a template, a style sheet and plain JavaScript.
+# The page holds tallies, never rows: the counts of every system and, for two classes, the scores
+# of every model, from which it computes everything again when a cost or the prior is moved. Its
+# parts are in the folder `page`: a template, a style sheet and plain JavaScript.
 
 _SCRIPTS = (
     *("numbers", "cheapest", "intervals", "comparisons", "digits", "text", "charts"),

@@ -51,12 +51,11 @@ from stakes.tally import ScoreTable
 # -------------------------------------------------------------------------------------------------
 # Costs and contenders of a report under other costs or another prior, from its tallies alone.
 #
-# There are two readings. *Decided anew*: systems that decide by posteriors follow the costs
-# and the prior. *Decisions kept*: all decisions are those of the report. In both, costs are
-# exact for the tables that the report holds. The covariance of the costs of two systems comes
-# from joint bins: within a pair of bins that a threshold divides, the two are assumed to
-# decide independently, so that differences look a little less certain than they are, never
-# more.
+# There are two readings. *Decided anew*: systems that decide by posteriors follow the costs and
+# the prior. *Decisions kept*: all decisions are those of the report. In both, costs are exact for
+# the tables that the report holds. The covariance of the costs of two systems comes from joint
+# bins: within a pair of bins that a threshold divides, the two are assumed to decide
+# independently, so that differences look a little less certain than they are, never more.
 
 
 @record
@@ -397,12 +396,11 @@ class Stakes:
 # -------------------------------------------------------------------------------------------------
 # How far each number may move before the recommended choice can no longer be the cheapest.
 #
-# The choice is what the verdict recommends. It flips where the data show that something else
-# is cheaper: another system, by the rule of the contenders, or a constant decision. Numbers
-# are moved in growing steps, and bisection of the last step finds the first flip. A choice
-# whose decisions follow the numbers may be possible again farther away, because decisions
-# change case by case. What is recommended changes at or before a flip, as a close call where
-# it is before.
+# The choice is what the verdict recommends. It flips where the data show that something else is
+# cheaper: another system, by the rule of the contenders, or a constant decision. Numbers are moved
+# in growing steps, and bisection of the last step finds the first flip. A choice whose decisions
+# follow the numbers may be possible again farther away, because decisions change case by case.
+# What is recommended changes at or before a flip, as a close call where it is before.
 
 _COST_STEPS = (
     *(0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0),

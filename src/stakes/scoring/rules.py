@@ -20,12 +20,11 @@ from stakes.tally import LossMoments
 
 # Proper scoring rules: the loss of a probability forecast once the true class is known -----------
 #
-# A rule gives every pair of a forecast and a true class a loss :math:`S(q, k)`; lower is
-# better. It is proper when no forecast beats the truth: :math:`\sum_k p_k S(q, k)` is least
-# at :math:`q = p`. That least value is the entropy of p; what another forecast loses on top
-# of it is its divergence.
+# A rule gives every pair of a forecast and a true class a loss S(q, k); lower is better. It is
+# proper when no forecast beats the truth: Σ_k p_k S(q, k) is least at q = p. That least value is
+# the entropy of p; what another forecast loses on top of it is its divergence.
 #
-# The methods of a rule do not check their arrays; `stakes.scoring.case_scores` and
+# The methods of a rule do not check their arrays; `stakes.scoring.rules` and
 # `stakes.scoring.table_scores` check data before they call them.
 
 
@@ -796,9 +795,9 @@ def mean_over_classes(means: FloatArray, shares: FloatArray) -> FloatArray:
 # -------------------------------------------------------------------------------------------------
 # Proper rules for two classes as weighted sums over cost proportions; regular ones all are.
 #
-# At every cost proportion c, a forecast q of the positive class leads to a decision: the
-# positive one if q > c. The loss adds up what these decisions cost, with a weight on every c
-# (Buja, Stuetzle and Shen, 2005; hernandez-orallo, section 4.2).
+# At every cost proportion c, a forecast q of the positive class leads to a decision: the positive
+# one if q > c. The loss adds up what these decisions cost, with a weight on every c (Buja,
+# Stuetzle and Shen, 2005; hernandez-orallo, section 4.2).
 
 _STEPS = 10_000
 _DONE = 1e-15

@@ -297,9 +297,8 @@ def bin_sums(table: ScoreTable, bins: Binning) -> BinTotals:
 
 # Proper scores of a score table, and their decompositions ----------------------------------------
 #
-# Unless they say otherwise, functions take a ScoreTable whose scores are P(positive class).
-# They carry its leading axes through; ``table.with_prior(p)`` gives their values in
-# deployment.
+# Unless they say otherwise, functions take a ScoreTable whose scores are P(positive class). They
+# carry its leading axes through; ``table.with_prior(p)`` gives their values in deployment.
 
 _BLOCK = 1 << 16  # scores at a time, so that their losses stay in the cache
 

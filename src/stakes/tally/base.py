@@ -17,10 +17,10 @@ from stakes.errors import InputError
 
 # The contracts of tallies: what inference, folds and engines may use of any of them --------------
 #
-# A `Tally` is a sum over cases: it merges with ``+``, carries leading axes, can be reweighted
-# to a prior and summed over clusters. A `CellTally` is one whose sums are the weights of
-# cells, each of one class: its cases can be resampled. A `JointTally` is a cell tally of
-# several models on the same cases.
+# A `Tally` is a sum over cases: it merges with ``+``, carries leading axes, can be reweighted to a
+# prior and summed over clusters. A `CellTally` is one whose sums are the weights of cells, each of
+# one class: its cases can be resampled. A `JointTally` is a cell tally of several models on the
+# same cases.
 
 T = TypeVar("T", bound="Tally")
 
@@ -394,7 +394,9 @@ def tallies_by_model(models: object, kind: type[T], remedy: str) -> dict[Label, 
         f"{kind.__name__} with a leading axis of models"
     )
     if not isinstance(tallies, Mapping) or not tallies:
-        raise InputError(f"{expected}; got {type(models).__name__}. Name at least one model.")
+        raise InputError(
+            f"{expected}; got {type(models).__name__}. Write {{name: {kind.__name__}, …}}."
+        )
     for model, tally in tallies.items():
         if not isinstance(tally, kind):
             raise InputError(

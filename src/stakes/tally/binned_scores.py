@@ -28,11 +28,10 @@ from stakes.tally.score_table import (
 # -------------------------------------------------------------------------------------------------
 # Bins by the top bits of a float, with the same edges in numpy, in torch and in every engine.
 #
-# The distance of a score from the nearest centre (0 and 1 for probabilities, 0 for other
-# numbers) is scaled by a power of two. Its exponent and the first ten bits of its mantissa
-# are the bin; the next thirteen bits, the rest, say where in the bin it lies. Nothing is
-# rounded, so that the bin depends on the value alone, not on the device or the precision in
-# which the value is stored.
+# The distance of a score from the nearest centre (0 and 1 for probabilities, 0 for other numbers)
+# is scaled by a power of two. Its exponent and the first ten bits of its mantissa are the bin; the
+# next thirteen bits, the rest, say where in the bin it lies. Nothing is rounded, so that the bin
+# depends on the value alone, not on the device or the precision in which the value is stored.
 
 
 @record
@@ -223,10 +222,9 @@ class BitGrid(Value):
 # Bins of scores: what they hold, how blocks of cases are added, and bounds on rank
 # statistics.
 #
-# Of the cases in a bin only the lowest and the highest score, the mean score and the weights
-# of the classes are known. Whatever the order of the scores within bins, rank statistics lie
-# between those of two tables: in one, every bin has its negatives below its positives, in the
-# other above.
+# Of the cases in a bin only the lowest and the highest score, the mean score and the weights of
+# the classes are known. Whatever the order of the scores within bins, rank statistics lie between
+# those of two tables: in one, every bin has its negatives below its positives, in the other above.
 
 
 @record
@@ -558,11 +556,11 @@ class BinSums:
 
 # Scores of more cases than a table can hold: sorted runs, and tables of ranges of scores ---------
 #
-# Blocks of cases are sorted as they come, and kept as keys of eight bytes, or as complex
-# numbers of sixteen, a score and a weight. Samples of all runs say where ranges with about
-# the same number of cases begin; the parts of all runs that lie in a range are merged into
-# its table. Ranges are therefore of similar size whatever the order of the cases, and only a
-# few of them are tables at the same time where `mapped` makes something smaller of each.
+# Blocks of cases are sorted as they come, and kept as keys of eight bytes, or as complex numbers
+# of sixteen, a score and a weight. Samples of all runs say where ranges with about the same number
+# of cases begin; the parts of all runs that lie in a range are merged into its table. Ranges are
+# therefore of similar size whatever the order of the cases, and only a few of them are tables at
+# the same time where `mapped` makes something smaller of each.
 
 _RUN = 1 << 20  # cases that are sorted at once
 _RANGE = 1 << 18  # cases in a range, about

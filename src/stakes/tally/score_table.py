@@ -34,9 +34,9 @@ from stakes.tally.counts import Counts
 # Entries in the order of their scores, by buckets of scores that are sorted in short rows.
 #
 # The time of numpy's sort differs tenfold between processors for long arrays, but rows of 256
-# numbers are sorted quickly everywhere. A counting sort therefore puts entries into buckets
-# of about 48, and rows that overlap by half then sort every bucket, where this machine is
-# faster that way.
+# numbers are sorted quickly everywhere. A counting sort therefore puts entries into buckets of
+# about 48, and rows that overlap by half then sort every bucket, where this machine is faster that
+# way.
 
 Keys = npt.NDArray[np.uint64]
 Entries = npt.NDArray[Any]
@@ -280,9 +280,9 @@ def blocks(size: int) -> Iterator[slice]:
 
 # Scores of single cases, sorted and pooled into distinct scores and class weights ----------------
 #
-# Unweighted cases are packed into integers, the bits of the score followed by the label, so
-# that one sort of plain numbers orders both; no permutation is kept. Weights move together
-# with their scores. Arrays are read in blocks that fit into the cache.
+# Unweighted cases are packed into integers, the bits of the score followed by the label, so that
+# one sort of plain numbers orders both; no permutation is kept. Weights move together with their
+# scores. Arrays are read in blocks that fit into the cache.
 
 SignedCases = npt.NDArray[np.complex128]  # the score, and the weight, whose sign is the class
 _POSITIVE = np.iinfo(np.int64).max  # all bits but that of the sign

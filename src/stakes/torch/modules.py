@@ -287,8 +287,8 @@ def _of_probabilities(bins: BinnedScores) -> ScoreTable:
 
 # Modules of torchmetrics whose states are tallies of fixed size that merge exactly ---------------
 #
-# ``update`` never waits for the device: invalid entries are counted, and ``compute`` refuses
-# them. States are in double precision, whatever the precision of the model.
+# ``update`` never waits for the device: invalid entries are counted, and ``compute`` refuses them.
+# States are in double precision, whatever the precision of the model.
 
 _BIN_STATES = ("cells", "rests", "low", "high", "losses", "faults")
 _REDUCTIONS = {"low": "min", "high": "max"}

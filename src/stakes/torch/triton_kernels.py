@@ -1,6 +1,6 @@
 """Kernels for CUDA, written in Triton, that tally in one pass over the cases.
 
-Counts and bins are those of the plain code of `device_bins` and `device_cases`, to the last bit;
+Counts and bins are those of the plain code of `device_scores` and `device_cases`, to the last bit;
 sums of losses are added in another order and may differ in their last digits. The kernels are used
 where Triton is installed, as it is with torch for CUDA.
 """

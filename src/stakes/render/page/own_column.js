@@ -69,7 +69,7 @@ const cutText = ({ percent: inShares, on_column: onColumn, digits }, cut) => (in
 const cutWithShare = (change, i) => `${cutText(change, change.at[i])}${change.corrected.length ? ` (${probabilityText(change.corrected[i])})` : ""}`;
 
 /** The cuts of a system in words that can be followed; empty where it has none. */
-function cutsInWords({ change, model }) {
+function cutsInWords({ name, change, model }) {
   if (!change || change.at.some(Number.isNaN)) return "";
   const parts = takenParts(change);
   const last = decisions[parts[parts.length - 1].decision];
@@ -80,5 +80,5 @@ function cutsInWords({ change, model }) {
   const ends = parts.slice(0, -1).map(({ high }) => high); // a decision that no score receives has no cut
   const shares = change.corrected.filter((_, i) => ends.includes(change.at[i])).map((share) => probabilityText(share));
   if (shares.length) return `${cuts}; corrected ${shares.length > 1 ? "probabilities" : "probability"} ${shares.join(" and ")}`;
-  return change.on_column ? cuts : `by the corrected probability, as report.rule() and --rule-out do: ${cuts}`;
+  return change.on_column ? cuts : `by the corrected probability, as report.rule('${name}') does: ${cuts}`;
 }
