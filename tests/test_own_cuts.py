@@ -177,7 +177,7 @@ def test_a_map_that_falls_is_not_said_to_rise():
     assert system.scale == "corrected probability"
     assert rule_in_words(system, problem) == (
         "with Bayes decisions, recalibrated (by the corrected probability, as "
-        "report.rule() and --rule-out do: treat above 50 %)"
+        "report.rule('net (recalibrated)') does: treat above 50 %)"
     )
 
 
@@ -197,7 +197,7 @@ def test_three_classes_and_costs_of_each_case_point_to_the_rule():
         assert report.verdict.deploy.changes == ()
         assert (
             "net with Bayes decisions, recalibrated (by the corrected probability, as "
-            "report.rule() and --rule-out do)" in " ".join(report.verdict.sentences)
+            "report.rule('net (recalibrated)') does)" in " ".join(report.verdict.sentences)
         )
 
 

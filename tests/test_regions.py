@@ -218,7 +218,7 @@ def test_what_regions_are_made_of_is_checked():
     with pytest.raises(InputError, match=r"models must be.*ScoreTable.*that of 'a' is list"):
         cheapest_regions(rows, Classifiers({"a": ("a", Optimal())}, CostProportions))
     for wrong in (CostProportion, CostProportions, "prior"):
-        with pytest.raises(InputError, match=r"axis must be Axis; got .*CostProportion\(\)"):
+        with pytest.raises(InputError, match=r"axis must be an Axis; got .*CostProportion\(\)"):
             cheapest_regions({"a": CAREFUL}, wrong)  # type: ignore[arg-type]
     models: Any = {"a": Counts([[6, 4], [1, 9]]), "b": Counts([[9, 1], [3, 7]])}
     how: Any = {"replicates": 9, "rng": generator()}

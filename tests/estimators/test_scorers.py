@@ -201,9 +201,7 @@ def test_what_is_no_metric_of_ours_is_refused():
     for metric in (np.mean, "bayes_cost", ["bayes_cost"], measures.expected_cost):
         with pytest.raises(InputError, match=r"^metric must be a function of stakes.metrics"):
             make_scorer(metric, problem)  # type: ignore[arg-type]
-    with pytest.raises(
-        InputError, match=r"got the function stakes\.measures\.expected_cost\."
-    ):
+    with pytest.raises(InputError, match=r"got the function stakes\.measures\.expected_cost\."):
         make_scorer(measures.expected_cost, problem)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"got the class LogLoss\. Write LogLoss\(\)"):
         make_scorer(LogLoss, problem)  # type: ignore[arg-type]
