@@ -709,3 +709,59 @@ def test_costs_that_are_all_the_same_flip_without_a_warning(cost, prior):
     kept = report._but(joint=None).flips("kept")
     for margin, flip in zip(report.margins, kept, strict=True):
         assert (flip.low, flip.high) == (margin.clear_low, margin.clear_high)
+
+
+# Where the choice is not the cheapest system ----------------------------------------------------
+
+
+def test_a_simpler_rule_that_is_named_flips_where_a_new_evaluation_names_another():
+    rng = np.random.default_rng(8)
+    y = (rng.random(1000) < 0.3).astype(int)
+    p = 1 / (1 + np.exp(-(2 * (rng.normal(size=1000) + 2 * y) - 2 - np.log(7 / 3))))
+
+    def told(false_alarm: float = 1.0) -> Report:
+        return evaluate(y, {"m": p}, Problem([[0, false_alarm], [3, 0]]), replicates=20)
+
+    report = told()
+    assert report.verdict.choice == "m (as is)"
+    assert report.systems[1].name == "m (recalibrated)"
+    assert report.systems[1].cost.value < report.systems[0].cost.value
+    flip = next(flip for flip in report.flips() if flip.what == "cost of 1 for 0")
+    for end, recommended in (
+        (flip.changes_low, flip.recommended_below),
+        (flip.changes_high, flip.recommended_above),
+    ):
+        inside, beyond = (end + share * (end - 1) for share in (-0.05, 1e-3))
+        assert [told(inside).verdict.choice, told(beyond).verdict.choice] == [
+            "m (as is)",
+            recommended,
+        ]
+    margin = next(margin for margin in report.margins if margin.what == "cost of 1 for 0")
+    (right, alarms), (missed, _) = report.system("m (as is)").counts.values
+    always_none = 3 * (y == 1).sum()  # which costs as much from here on
+    assert margin.high == pytest.approx((always_none - 3 * missed) / alarms, rel=1e-12)
+    assert (margin.low_rival, margin.high_rival) == ("always 1", "always 0")
+    assert right + alarms == (y == 0).sum()
+
+
+def test_an_incumbent_that_stays_is_no_rival_of_itself_and_nothing_is_clear_before_it_is_as_cheap():
+    kept = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y = (rng.random(800) < 0.3).astype(int)
+        models = {
+            name: 1 / (1 + np.exp(-(rng.normal(size=800) + skill * y - 1)))
+            for name, skill in (("old", 1.0), ("new", 1.1))
+        }
+        report = evaluate(
+            y, models, Problem([[0, 1], [3, 0]]), baseline="old", calibrator=None, replicates=20
+        )
+        if report.verdict.keep is None or report.systems[0].model == report.verdict.keep:
+            continue
+        kept += 1
+        for margin in report.margins:
+            assert report.verdict.keep not in (margin.low_rival, margin.high_rival)
+            assert margin.clear_low <= margin.low
+            assert margin.high <= margin.clear_high
+        assert all(np.isnan(flip.changes_low) for flip in report.flips("kept"))
+    assert kept > 1

@@ -61,16 +61,17 @@ def flips_of(
         return (), ()
     rivals, problem = rivals_of(systems, evidence), evidence.problem.with_limits(None)
     if problem.columns or evidence.operation.running_costs:
-        return _flips_of_charges(rivals, evidence)
+        return _flips_of_charges(rivals, evidence, chosen)
     assert isinstance(costs, CountedCosts)  # without columns no case has costs of its own
     kept, stakes, regret = rivals.decided, _movable(problem, evidence), problem.regret().costs
-    margins, priors = kept.margins(stakes, regret), [s for s in stakes[-1:] if s.d is None]
+    margins = kept.margins(stakes, regret, chosen)
+    priors = [stake for stake in stakes[-1:] if stake.d is None]
     if problem.costs.size > _MOST_CLEAR:
         return tuple(lowest(kept.curves(stake.line), axis=stake.what) for stake in priors), margins
     lines = [line._replace(costs=line.costs - costs.base) for line in (s.line for s in stakes)]
     # Up to where another is as cheap, the cheapest is a contender; any other choice may not be.
-    leads = kept.names[int(np.argmax(least(kept.costs(regret, evidence.prior))))] == chosen
-    starts = [(m.low, m.high) if leads else (m.value, m.value) for m in margins]
+    lead = kept.names[int(np.argmax(least(kept.costs(regret, evidence.prior))))]
+    starts = [(m.low, m.high) if lead == chosen else (m.value, m.value) for m in margins]
     walks = [_Walk(line, (chosen, chosen), ends) for line, ends in zip(lines, starts, strict=True)]
     axes = {stake.what: lines[-1] for stake in priors}
     if problem.is_binary and priors:
@@ -82,7 +83,7 @@ def flips_of(
     # One search for all walks; the first bounds belong to margins, the rest to borders of regions.
     bounds = iter(_left(walks, costs, evidence))
     clear = tuple(
-        margin._but(clear_low=low, clear_high=high)
+        _with_clear(margin, low, high, lead)
         for margin, (low, high) in zip(margins, bounds, strict=False)
     )
     zoned = [_with_unclear(parts, line, bounds) for parts, line in regions.items()]
@@ -110,6 +111,14 @@ def are_bounded(evidence: Evidence, costs: SampledCosts) -> bool:
     priced = bool(problem.columns or evidence.operation.running_costs)
     zoned = _are_sought(evidence) and not priced and problem.costs.size <= _MOST_CLEAR
     return zoned and len(costs.choice.names) > MOST_RIVALS
+
+
+def _with_clear(margin: Margin, low: float, high: float, lead: Label) -> Margin:
+    """A margin with its clear flips; what is cheaper than the choice already may come first."""
+    margin = margin._but(clear_low=low, clear_high=high)
+    if low > margin.low:
+        margin = margin._but(low=low, low_rival=lead)
+    return margin._but(high=high, high_rival=lead) if high < margin.high else margin
 
 
 def _across(regions: Regions, line: StakeLine) -> Iterator[_Walk]:
@@ -217,7 +226,7 @@ def rivals_of(systems: tuple[System, ...], evidence: Evidence, chosen: str | Non
 
 
 def _flips_of_charges(
-    rivals: Rivals, evidence: Evidence
+    rivals: Rivals, evidence: Evidence, chosen: str
 ) -> tuple[tuple[Regions, ...], tuple[Margin, ...]]:
     """Where factors on the costs of a cell, which are 1 today, or priors flip the verdict."""
     problem, charged = evidence.problem, rivals.charged
@@ -227,7 +236,7 @@ def _flips_of_charges(
         decisions=problem.decisions,
     )
     stakes = _movable(factors, evidence)
-    margins = charged.margins(stakes, factors.costs)
+    margins = charged.margins(stakes, factors.costs, chosen)
     over_prior = [stake for stake in stakes[-1:] if stake.d is None]
     return tuple(
         lowest(charged.curves(stake.line), axis=stake.what) for stake in over_prior

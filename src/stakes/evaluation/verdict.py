@@ -492,8 +492,6 @@ def _exchange(system: System, evidence: Evidence) -> list[str]:
 
 # The verdict: whether to deploy a system, to try it, or none of them -----------------------------
 
-# Rules of one model whose costs differ by less than this share of the saving are equally good.
-_ALIKE = 0.01
 _POWER = 0.8  # chance with which a difference is to be shown by more cases
 
 
@@ -540,19 +538,11 @@ def verdict_of(
 
 
 def _simplest(costs: SampledCosts, evidence: Evidence) -> str:
-    """The cheapest system, or a simpler rule of its model that is as good.
-
-    A rule is as good where the data cannot tell the two apart and their costs differ by less than
-    1 % of the saving: a map or a move of the prior then is one more thing that can go wrong.
-    """
-    cheapest = str(costs.cheapest)
-    model, most = evidence.rules[cheapest].model, _ALIKE * costs.expected_saving(cheapest).value
-    alike = (
-        name
-        for name, rule in evidence.rules.items()
-        if rule.model == model and name in costs.contenders and costs.more(name).value < most
-    )
-    return next(alike, cheapest)
+    """The cheapest system, or a simpler rule of its model that is as good."""
+    model = evidence.rules[str(costs.cheapest)].model
+    rivals = {str(name) for name in costs.choice.names}
+    rules = evidence.rules.items()
+    return costs.simplest([n for n, rule in rules if rule.model == model and n in rivals])
 
 
 def _findings(

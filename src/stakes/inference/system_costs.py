@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from math import inf, isnan, nan
@@ -49,6 +49,7 @@ from stakes.tally import Counts, JointCounts
 # All systems are compared with each other and with the cheapest decision that needs no model.
 # Nothing is drawn at random.
 
+_ALIKE = 0.01  # of the saving: rules of one model whose costs differ by less are equally good
 _REACH = 64.0  # beyond so many times the cost of what needs no model, a ratio is not looked for
 
 
@@ -128,6 +129,41 @@ class SystemCosts(ABC):
         systems = tuple(name for name in others if self.saving(name).high > 0)
         clear = self.expected_saving(self.cheapest).low > 0
         return systems if clear else (*systems, self.unaided)
+
+    def simplest(self, rules: Sequence[str]) -> str:
+        """The cheapest system, or a simpler rule of its model that is as good.
+
+        A rule is as good where the data cannot tell the two apart and their costs differ by less
+        than 1 % of the saving: a map or a move of the prior then is one more thing that can go
+        wrong.
+
+        Parameters
+        ----------
+        rules : names of systems of the model of the cheapest one, the simplest first
+
+        Returns
+        -------
+        the name of a system
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> decided = {"as is": [0, 0, 1, 1] * 25, "recalibrated": [0, 0, 1, 1] * 25}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+        >>> system_costs(joint, Problem.zero_one(2)).simplest(["as is", "recalibrated"])
+        'as is'
+        """
+        cheapest = str(self.cheapest)
+        least = self._value(cheapest)
+        # The correction for the choice only lowers the saving, and takes much longer.
+        most = _ALIKE * self.saving(cheapest).value
+        near = [name for name in rules if self._value(name) - least < most]
+        if not near or near[0] == cheapest:
+            return cheapest
+        most = _ALIKE * self.expected_saving(cheapest).value
+        alike = (n for n in near if self._value(n) - least < most and n in self.contenders)
+        return next(alike, cheapest)
 
     def is_unaided(self, name: str) -> bool:
         """Whether a system decides as what needs no model does, and costs nothing to run.

@@ -664,14 +664,18 @@ class KeptDecisions:
             for name, piece in zip(self.names, pieces, strict=True)
         }
 
-    def margins(self, stakes: Sequence[Stake], costs: FloatArray) -> tuple[Margin, ...]:
-        """How far each number of a problem may move before another model is the cheapest.
+    def margins(
+        self, stakes: Sequence[Stake], costs: FloatArray, chosen: Label | None = None
+    ) -> tuple[Margin, ...]:
+        """How far each number of a problem may move before another model is as cheap.
 
         Parameters
         ----------
         stakes : the numbers
         costs : (K, M) of the problem; less what all decisions about a class share, where models
             differ in decisions alone: that makes no difference, and would take digits
+        chosen : what is chosen today, where that is not the cheapest; what is cheaper already is
+            then no rival
 
         Returns
         -------
@@ -688,8 +692,11 @@ class KeptDecisions:
         """
         problem = stakes[0].problem
         best, excess = self._lead(costs, stakes[0].prior)
+        best = self.names.index(chosen) if chosen in self.names else best
+        rivals = excess >= excess[best]
         slopes = np.stack([self._slopes(stake, costs) for stake in stakes])
-        slopes -= slopes[:, [best]]
+        slopes = np.where(rivals, slopes - slopes[:, [best]], 0.0)
+        excess = np.where(rivals, excess - excess[best], 0.0)
         unknown = np.isnan(slopes).any(axis=1, keepdims=True) & (len(self.names) > 1)
         slopes = np.where((np.abs(slopes) > self.rounding) & ~unknown, slopes, 0.0)
         below, above = (_overtaken(excess, sign * slopes) for sign in (-1, 1))

@@ -125,7 +125,12 @@ class MovedCosts(SystemCosts):
     @property
     def verdict(self) -> str:
         """What to deploy: a system, or a constant decision where none saves."""
-        return self.cheapest if self.saves else self.unaided
+        if not self.saves:
+            return self.unaided
+        model = self._all[self.cheapest].model
+        rules = [system for system in self.decided if system.model == model]
+        rules.sort(key=lambda system: (*POSTERIOR_RULES, system.rule).index(system.rule))
+        return self.simplest([system.name for system in rules])
 
     def is_possible(self, name: str) -> bool:
         """Whether a system or a constant decision is in `possible`, without computing the others.
@@ -359,11 +364,16 @@ class Stakes:
             able = reachable[fixed]
         key = (system.model, rule == RECALIBRATED and not fixed, system.name if fixed else None)
         place = self._places.get(key)
-        about: dict[str, Any] = {"able": able, "running": system.running_cost, "reported": reported}
+        about: dict[str, Any] = {
+            **{"name": name, "model": system.model, "rule": rule, "source": place},
+            **{"able": able, "running": system.running_cost, "reported": reported},
+        }
         if table is None or holds is None:
             each = np.eye(problem.n_decisions)
             within = np.broadcast_to(each, (problem.n_classes, *each.shape))
-            return Decided(name, place, system.counts.values, None, None, within, **about)
+            return Decided(
+                **about, counts=system.counts.values, table=None, codes=None, within=within
+            )
         scores = table.scores if rule == BAYES else shift_prior(table.scores, holds, prior)
         codes = bayes_decision_indices(scores, problem)
         chosen = table.weights[..., None] * np.eye(problem.n_decisions)[codes][:, None, :]
@@ -373,7 +383,7 @@ class Stakes:
             sums = np.add.reduceat(chosen, np.append(0, stops[:-1]), axis=0)
             mass = sums.sum(axis=2, keepdims=True)
             within = np.moveaxis(sums / np.where(mass > 0, mass, 1.0), 0, 1)
-        return Decided(name, place, counts, table, codes, within, **about)
+        return Decided(**about, counts=counts, table=table, codes=codes, within=within)
 
     def _table(self, model: str, rule: str) -> tuple[ScoreTable | None, FloatArray | None]:
         """The scores that a rule decides by, and the prior for which they hold."""
@@ -454,7 +464,8 @@ class Flip(Value):
     below, above : what may be the cheapest there, the cheapest first; with kept decisions empty
         where the report has no joint bins
     changes_low, changes_high : where something else is recommended, clear or not; infinite where
-        none was found, nan under a limit and without joint bins, where it is not looked for
+        none was found, nan under a limit, without joint bins and where an incumbent stays, where
+        it is not looked for
     recommended_below, recommended_above : what is recommended there
 
     Examples
@@ -501,7 +512,8 @@ def all_flips(report: ReportLike, *, kept: bool) -> tuple[Flip, ...]:
     def flip(move: MovedNumber, stake: Stake, margin: Margin | None = None) -> Flip:
         there = cache(lambda value: stakes.moved(*stake.line.at(value), kept=kept))
         known = _flip_at(margin, there, choice) if margin else flip_of(move, there, choice)
-        return _with_changes(known, move, there, choice)
+        # An incumbent stays until another is shown to be better, which is the clear flip.
+        return known if report.verdict.keep else _with_changes(known, move, there, choice)
 
     if margins:
         return tuple(flip(*move, margin) for move, margin in zip(moves, margins, strict=True))

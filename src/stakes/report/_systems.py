@@ -804,6 +804,8 @@ class Decided:
     """What a system decides: counts (K, M); by score (n,) and within bins (K, B, M) if it can."""
 
     name: str
+    model: str
+    rule: str
     source: int | None  # among the joint bins
     counts: FloatArray
     table: ScoreTable | None  # that it decides by
@@ -853,7 +855,7 @@ class Pairs:
         table = np.zeros(counts.shape)
         table[:, d] = counts.sum(axis=1)
         able = np.arange(counts.shape[1]) == d
-        return Decided("", None, table, None, None, None, able, 0.0, None)
+        return Decided("", "", "", None, table, None, None, None, able, 0.0, None)
 
     def fitting(self, some: tuple[Decided, ...], variances: FloatArray) -> FloatArray:
         """Covariance that fitting adds, scaled from that of the report.
