@@ -19,6 +19,7 @@ from stakes import (
     evaluate,
     metrics,
 )
+from stakes.calibration import Affine
 from stakes.inference import (
     AllCases,
     PoissonWeights,
@@ -349,3 +350,22 @@ def test_the_record_survives_the_report_and_its_json():
         again = type(report).from_json(report.to_json())
         assert again == report
         assert again.best.counts.weighted is is_weighted
+
+
+def test_copies_that_stay_in_one_fold_are_told_where_something_is_fitted_out_of_fold():
+    rng = np.random.default_rng(0)
+    p = rng.choice(np.arange(1, 10) / 10, 600)
+    y = (rng.random(600) < p**2).astype(int)
+    cells, times = np.unique(np.stack([p, y], 1), axis=0, return_counts=True)
+    rows: dict[str, Any] = {"replicates": 20, "copies": times}
+    for calibrator, told in ((Affine(), True), (None, False)):
+        report = evaluate(
+            cells[:, 1].astype(int),
+            {"m": cells[:, 0]},
+            Problem([[0, 1], [3, 0]]),
+            calibrator=calibrator,
+            **rows,
+        )
+        texts = [c.text for c in report.caveats if c.kind == "copies in one fold"]
+        assert bool(texts) is told
+        assert all("np.repeat(rows, copies)" in text for text in texts)

@@ -30,6 +30,7 @@ from stakes.report import (
     MOVED,
     RECALIBRATED,
     TUNED,
+    TUNED_APART,
     Caveat,
     ModelQuality,
     System,
@@ -367,6 +368,7 @@ def _sampling(evidence: Evidence) -> Iterator[Caveat]:
         yield from _groups_of_clusters(sample)
     if evidence.weighted:
         yield from _weights(evidence)
+    yield from _copies(evidence)
 
 
 def _classes_in_few_clusters(evidence: Evidence) -> Iterator[Caveat]:
@@ -413,6 +415,18 @@ def _groups_of_clusters(sample: JointSample) -> Iterator[Caveat]:
             f"A table of {number(n_clusters)} clusters by decisions would not fit into memory: "
             f"whole clusters were put together at random into {number(groups)} groups. Widths of "
             f"intervals are the same on average, and differ by about {spread} %.",
+        )
+
+
+def _copies(evidence: Evidence) -> Iterator[Caveat]:
+    """A caveat where maps or thresholds are fitted out of fold to rows that stand for several."""
+    fitted = any(rule.name in (RECALIBRATED, TUNED_APART) for rule in evidence.rules.values())
+    if evidence.copied and fitted:
+        yield Caveat(
+            "copies in one fold",
+            "All copies of a row are in one fold, so that what is fitted out of fold sees none of "
+            "them: where few rows have many copies it looks worse than it is, and less certain. "
+            "Repeat the rows in place of copies, as in np.repeat(rows, copies), to know.",
         )
 
 

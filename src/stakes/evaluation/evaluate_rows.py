@@ -326,7 +326,8 @@ def evaluate(
         of one value are the same as none. Up to twenty different weights are strata of a sample,
         such as the flagged cases and one in ten of the others.
     copies : (n,) whole numbers, how often each row occurred
-        A row of c copies is the same as c equal rows.
+        A row of c copies is the same as c equal rows, but that all are in one fold where maps and
+        thresholds are fitted out of fold: repeat the rows where few have many copies.
     by : labels, dates, periods, intervals or categories, one per case
         The report has a slice for each value, and one for the cases without a value. Pass several
         columns as a mapping or a frame.
