@@ -212,7 +212,8 @@ def check_prices(frame: Any, engine: str, n: int) -> None:
         assert some == pytest.approx(others[name], rel=1e-9), name
     for mine, yours in zip(report.systems, expected.systems, strict=True):
         moved = np.abs(mine.counts.values - yours.counts.values).sum() / 2
-        assert moved < 0.002 * mine.counts.values.sum()  # the cases of that score, at most
+        # The cases of that score, at most, or of that step of a map.
+        assert moved < 0.006 * mine.counts.values.sum()
 
 
 def check_same_maps(report: Report, expected: Report) -> None:

@@ -162,9 +162,10 @@ def test_a_model_that_decides_the_same_here_costs_the_same_and_all_contenders_ar
     page = opened(gainful)
     page.run("() => stakesPage.set({prior: [0.9991, 0.0009]})")
     possible = page.run("() => stakesPage.result().inference.possible()")
-    assert possible == ["A (moved)", "B (moved)", "always send home"]
+    assert possible == ["A (moved)", "A (recalibrated)", "B (moved)", "always send home"]
     text = page.text("#verdict-changed")
-    assert "the data cannot tell always send home from A (moved) or B." in text
+    assert "Was A (recalibrated), now always send home" in text
+    assert "the data cannot tell them apart, nor from B (moved)." in text
     assert ", decides the same." in text
     assert "would cost" not in text
     always, best = (page.text(f"#facts .fact:nth-child({i}) b") for i in (1, 2))

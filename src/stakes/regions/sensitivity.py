@@ -25,7 +25,7 @@ from stakes.inference import (
     envelopes,
     estimate_of,
 )
-from stakes.measures import decision_rates
+from stakes.measures import decision_rates, expected_cost_per_class
 from stakes.problem import Problem
 from stakes.regions.axes import (
     PRIOR,
@@ -552,6 +552,8 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     _check.require("problem", problem, Problem)
     tallies: Any = [*fixed.values(), *(model.table for model in anew.values())]
     _check.no_leading_axes("models", tallies[0].leading, remedy="Index one group.")
+    for counts in fixed.values():
+        expected_cost_per_class(counts, problem)  # refuses a problem of other classes
     stakes = stakes_in(problem, problem.prior_or(tallies[0].shares))
     listed: Any = models if anew else fixed
     names: Labels = tuple(listed)

@@ -131,7 +131,8 @@ def read_target(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
         classes, codes = np.unique(target, return_inverse=True)
     except (TypeError, ValueError) as error:
         fault = " ".join(str(error).split()).rstrip(".")
-        gaps = np.ndim(y) == 1 and _check.absent("y", y).any()
+        is_ragged = "inhomogeneous" in fault
+        gaps = not is_ragged and np.ndim(y) == 1 and _check.absent("y", y).any()
         remedy = _check.UNLABELLED if gaps else "Pass a list or array of labels."
         raise InputError(f"y must hold one label for every case; {fault}. {remedy}") from error
     if len(classes) < 2:
