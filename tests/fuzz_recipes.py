@@ -341,6 +341,7 @@ def special() -> dict[str, dict[str, Any]]:
         "regions.CostRatio": {},
         "report.Report.from_json": {"text": report().to_json()},
         "report.ModelQuality.table_of": {"rule": "Bayes decisions"},
+        "inference.CountedCosts.simplest": {"rules": ["a", "b"]},
         "report.Report.rule": {"system": report().systems[0].name},
         "report.Report.system": {"name": report().systems[0].name},
         "inference.refit_covariance": {"sums": np.ones((2, 2, 1)), "weights": [1.0, 1.0]},

@@ -154,6 +154,9 @@ class SystemCosts(ABC):
         >>> system_costs(joint, Problem.zero_one(2)).simplest(["as is", "recalibrated"])
         'as is'
         """
+        _check.list_of("rules", rules, str)
+        for place, rule in enumerate(rules):
+            _check.one_of(f"rules[{place}]", rule, self._names, "systems")
         cheapest = str(self.cheapest)
         least = self._value(cheapest)
         # The correction for the choice only lowers the saving, and takes much longer.
