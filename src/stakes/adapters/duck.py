@@ -188,7 +188,14 @@ class FileSource(Source):
     ) -> nw.DataFrame[Any]:
         with self.engine_errors():  # where the engine tallied the rows, their order did not matter
             self.connection.execute("SET preserve_insertion_order = true")
-        return super(FileSource, self._read_as(texts)).first(columns, n_rows)
+            if self.files.format is not Format.CSV:
+                return super().first(columns, n_rows)
+            # With all types stated, a short look at the file tells how it is written.
+            rows = self.frame.to_native()
+            kinds = dict(zip(rows.columns, map(str, rows.types), strict=True))
+            kinds |= dict.fromkeys(texts, "VARCHAR")
+            frame = _lazy(self.connection, _reader(self.files, kinds, ", sample_size = 1000"))
+            return super(FileSource, replace(self, frame=frame)).first(columns, n_rows)
 
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory.
@@ -381,7 +388,7 @@ def _arrow(paths: tuple[Path, ...]) -> Any:
     return pa.concat_tables(tables, promote_options="default")
 
 
-def _reader(files: Files, types: Mapping[str, str]) -> str:
+def _reader(files: Files, types: Mapping[str, str], options: str = "") -> str:
     """What stands after FROM in SQL; only CSV files need the types of some columns."""
     if files.format is Format.ARROW:
         return _ARROW
@@ -391,7 +398,7 @@ def _reader(files: Files, types: Mapping[str, str]) -> str:
     extra = f", types = {{{stated}}}" if stated else ""
     # Stated, because the sniffer might otherwise skip lines.
     plain = """header = true, quote = '"', comment = '', skip = 0"""
-    return f"read_csv({sql_list(files)}, {plain}, union_by_name = true{extra})"
+    return f"read_csv({sql_list(files)}, {plain}, union_by_name = true{extra}{options})"
 
 
 def _lazy(connection: Any, table: str) -> Lazy:
