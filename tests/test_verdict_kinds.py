@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import stakes
-from stakes import Decisions, InputError, Limit, Problem, Report, Scores
+from stakes import Decisions, InputError, JointCounts, Limit, Problem, Report, Scores
 from stakes.evaluation.verdict import unkept_rate
-from stakes.inference import Measured
+from stakes.inference import Measured, system_costs
 from stakes.limits import LimitCheck
 
 evaluate: Any = stakes.evaluate
@@ -333,3 +333,20 @@ def test_posteriors_in_doubt_have_no_flips_and_their_rules_say_so():
     with pytest.raises(InputError, match="name the classes of the columns"):
         report.zones()
     assert Report.from_json(report.to_json()) == report
+
+
+@pytest.mark.parametrize(("more", "named"), [(2, "as is"), (4, "recalibrated")])
+def test_a_simpler_rule_is_as_good_up_to_one_percent_of_the_saving(more, named):
+    """Of 400 positives, either rule misses 100; they save 300 errors, and 2 of these are 0.7 %."""
+    y = np.repeat([0, 1], [600, 400])
+    cheapest = np.concatenate([np.zeros(600), np.repeat([0, 1], [100, 300])]).astype(int)
+    simpler = cheapest.copy()
+    simpler[600:610] = 1  # ten that the other misses, and a few more the other way round
+    simpler[990 - more :] = 0
+    decided = {"as is": simpler, "recalibrated": cheapest}
+    problem = Problem.zero_one(2)
+    costs = system_costs(JointCounts.from_decisions(y, decided, problem), problem)
+    assert costs.cheapest == "recalibrated"
+    assert set(costs.contenders) == set(decided)
+    assert costs.more("as is").value == pytest.approx(more / 1000)
+    assert costs.simplest(["as is", "recalibrated"]) == named
